@@ -1,9 +1,9 @@
-// Steps a second of the environment `alfworld`, on one core.
+// Steps per second of the environment `alfworld`, on one core.
 //
 //   alfworld_bench FOLDER [SPLIT]
 //
 // Reads the games of SPLIT (valid_seen), plays 50 random admissible commands in each, and then times the same commands:
-// as values, as texts with their answers, with the list of admissible actions after each, and as responses to
+// as values, as strings with their answers, with the list of admissible actions after each, and as responses to
 // verl-agent's prompts. Prints steps per second of processor time, the median of seven rounds.
 #include <algorithm>
 #include <cstdio>
@@ -49,14 +49,14 @@ RecordedPlay record_play(AlfworldTask game, std::uint64_t seed) {
   return play;
 }
 
-/// Processor time: neighbours take turns with this thread, but not its time.
+/// Processor time, which other processes affect less than the clock.
 double processor_seconds() {
   timespec now{};
   ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
   return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
 }
 
-/// What the loops computed; printed, so that none of it is left out.
+/// What the loops computed; printed, so that the compiler removes none of it.
 std::size_t checksum = 0;
 
 void play_values(const RecordedPlay& play) {
@@ -123,11 +123,12 @@ int run(const std::string& folder, const std::string& split) {
   std::vector<RecordedPlay> plays;
   for (AlfworldTask& game : *games) plays.push_back(record_play(std::move(game), plays.size()));
 
-  std::printf("steps a second, a new game every %d steps: median (slowest to fastest of %d rounds)\n", kSteps, kRounds);
+  std::printf("steps per second, a new game every %d steps: median (slowest to fastest of %d rounds)\n", kSteps,
+              kRounds);
   time_plays("commands as values", plays, play_values);
   time_plays("commands as values, admissible ones listed", plays, play_values_and_lists);
-  time_plays("texts: command parsed, answer written", plays, play_texts);
-  time_plays("texts, and the admissible list as texts", plays, play_texts_and_lists);
+  time_plays("strings: command parsed, answer written", plays, play_texts);
+  time_plays("strings, and the admissible list as strings", plays, play_texts_and_lists);
   time_plays("responses and prompts of verl-agent", plays, play_prompts);
   std::printf("(%zu)\n", checksum);
   return 0;

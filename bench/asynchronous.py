@@ -5,12 +5,12 @@
     bench/asynchronous.py success --carnot build/carnot --seeds 0 1 2 3 4 --runs runs/asynchronous
 
 `uneven`: the throughput with bench/uneven.yaml, whose episodes differ in length and wait for a slow world.
-`success`: what quickstart's recipe learns from equally many sampled tokens. Each seed's warm start is made once, and all
-modes train from it, one after the other.
+`success`: what the quickstart's recipe learns from the same number of sampled tokens. Each seed's warm start is made
+once, and all modes train from it, one after the other.
 
 Writes a row of a table in Markdown per run as it ends, then the means with 95 % intervals. `success` adds the
 difference to the synchronous run of the same seed. Needs the program, nats-server and Python's standard library.
-Finished runs are kept: called again, it goes on where it was.
+Finished runs are kept: called again, it continues where it stopped.
 """
 import argparse
 import json
@@ -82,13 +82,14 @@ def train(arguments, folder, seed, overrides):
     words = [arguments.carnot, "train", *recipe(arguments, seed), "threads=1", f"seed={seed}", f"run_folder={folder}",
              f"rollout.workers={address}", *overrides, *arguments.overrides]
     server = [nats_server(), "-js", "-a", "127.0.0.1", "-p", str(port), "-sd", folder + ".nats"]
-    beside = [subprocess.Popen(server, **quiet)]
+    background = [subprocess.Popen(server, **quiet)]
     for _ in range(arguments.workers):
-        beside.append(subprocess.Popen([arguments.carnot, "worker", address, "--one-run", "--threads", "1"], **quiet))
+        background.append(subprocess.Popen([arguments.carnot, "worker", address, "--one-run", "--threads", "1"],
+                                           **quiet))
     try:
         subprocess.run(words, check=True, stdout=subprocess.DEVNULL)
     finally:
-        for process in reversed(beside):
+        for process in reversed(background):
             process.terminate()
             process.wait()
         shutil.rmtree(folder + ".nats", ignore_errors=True)
@@ -172,7 +173,7 @@ def main():
     arguments = parser.parse_intermixed_args()
     arguments.workers = arguments.workers or (6 if arguments.what == "uneven" else 1)
     os.makedirs(arguments.runs, exist_ok=True)
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit("stopped"))  # what runs beside is ended, too
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit("stopped"))  # background processes are ended, too
     found = {mode: [] for mode in arguments.modes}
     begin = time.time()
     print(table_head(arguments), flush=True)

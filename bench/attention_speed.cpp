@@ -4,7 +4,7 @@
 //
 // THREADS (one per processor), ROUNDS (5), kernel SET (the fastest of this machine); of the rounds, the median of the
 // processors' time counts, which neighbours disturb less than the time on the wall. Prints microseconds for each token
-// of a prompt that is prefilled, and for each token that is decoded behind a context.
+// of a prompt that is prefilled, and for each token that is decoded after a context.
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>

@@ -1,11 +1,12 @@
-// Products of bfloat16 matrices, each kernel set against oneDNN, on the shapes of Qwen2.5-0.5B.
+// Products of bfloat16 matrices, each kernel set against oneDNN, on the shapes of Qwen2.5-0.5B and
+// SmolLM2-135M.
 //
 //   bfloat16_gemm_bench [THREADS] [ROUNDS] [ROWS ...]
 //
-// THREADS (one per processor), ROUNDS (5) of ours and theirs in turn, ROWS (1 8 32 256 2048). For products of few rows
-// the weights rotate through 256 MiB, as those of a model's layers do. oneDNN is LibTorch's linear, with the weights as
-// they are and with weights packed beforehand; the faster one counts. Prints GFLOP/s of the fastest round, and the
-// ratio of the processor time that both took (medians), which neighbours disturb less.
+// THREADS (one per processor), ROUNDS (5) of ours and theirs, alternating, ROWS (1 8 32 256 2048). For products of few
+// rows the weights rotate through 256 MiB, as those of a model's layers do. oneDNN is LibTorch's linear, with plain
+// weights and with weights packed beforehand; the faster one counts. Prints GFLOP/s of the fastest round, and the ratio
+// of the processor time that both took (medians), which neighbours disturb less.
 #include <ATen/Context.h>
 #include <ATen/Functions.h>
 #include <ATen/Parallel.h>
@@ -42,7 +43,12 @@ constexpr Product kProducts[] = {{"query, key, value", 896, 1152},
                                  {"attention output", 896, 896},
                                  {"gate and up", 896, 9728},
                                  {"down", 4864, 896},
-                                 {"head", 896, 151936}};
+                                 {"head", 896, 151936},
+                                 {"query, key, value", 576, 960},
+                                 {"attention output", 576, 576},
+                                 {"gate and up", 576, 3072},
+                                 {"down", 1536, 576},
+                                 {"head", 576, 49152}};
 constexpr std::int64_t kRotated = std::int64_t{256} << 20;  // bytes
 constexpr std::int64_t kFewRows = 32;
 constexpr std::int64_t kMostHeadRows = 256;
@@ -144,7 +150,8 @@ void compare(const Product& product, std::int64_t rows, int rounds) {
   const Contestant& peer = *std::min_element(contestants.begin() + static_cast<std::ptrdiff_t>(sets), contestants.end(),
                                              [](const auto& a, const auto& b) { return a.best() < b.best(); });
   const double operations = 2e-9 * double(rows) * double(product.depth) * double(product.columns);
-  std::printf("%5lld  %-18s oneDNN (%s) %7.1f ", static_cast<long long>(rows), product.name, peer.name.c_str(),
+  std::printf("%5lld  %-18s %4lld x %6lld  oneDNN (%s) %7.1f ", static_cast<long long>(rows), product.name,
+              static_cast<long long>(product.depth), static_cast<long long>(product.columns), peer.name.c_str(),
               operations / peer.best());
   for (std::size_t i = 0; i < sets; ++i)
     std::printf("| %s %7.1f %5.2f %5.2f ", contestants[i].name.c_str(), operations / contestants[i].best(),
@@ -161,7 +168,7 @@ void run(int threads, int rounds, const std::vector<std::int64_t>& rows) {
   std::printf("%d threads, GFLOP/s; behind each set the ratio to oneDNN of time and of processor time\n", threads);
   for (std::int64_t count : rows)
     for (const Product& product : kProducts)
-      if (product.columns < 100000 || count <= kMostHeadRows) compare(product, count, rounds);
+      if (product.columns < 40000 || count <= kMostHeadRows) compare(product, count, rounds);
 }
 
 }  // namespace

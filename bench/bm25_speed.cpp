@@ -4,8 +4,8 @@
 //
 // Writes PASSAGES (a million) of WORDS (100) each to FOLDER, drawn from half a million words by Zipf's law; builds the
 // index, unless FOLDER has it from before; times queries of eight words whose ranks are drawn evenly on a logarithmic
-// scale from the 30th word on (the first are stop words in a real text), and of eight words of one passage, as a
-// question repeats what its passage says: by the clock, and processor time, which neighbours do not take.
+// scale from the 30th word on (the first are stop words in real text), and queries of eight words of one passage,
+// because a question repeats words of its passage; reports wall and processor time.
 #include <algorithm>
 #include <chrono>
 #include <cmath>

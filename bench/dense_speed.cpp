@@ -2,10 +2,9 @@
 //
 //   dense_bench MODEL PASSAGES.jsonl QUESTIONS.jsonl [ROWS [GRAPH_ROWS]]
 //
-// Times encoding; makes the vectors and the graph of PASSAGES, next to it, unless they are there from before; asks each
-// `question` of QUESTIONS exactly, by the graph and by BM25, and counts the `gold_titles` among the five best; then
-// does the same with ROWS vectors that are sums of two passages' and noise, and a graph of the first GRAPH_ROWS of
-// them.
+// Times encoding; makes the vectors and the graph of PASSAGES, next to it, unless they exist; asks each `question` of
+// QUESTIONS exactly, by the graph and by BM25, and counts the `gold_titles` among the five best; then does the same
+// with ROWS vectors that are sums of two passages' and noise, and a graph of the first GRAPH_ROWS of them.
 #include <algorithm>
 #include <chrono>
 #include <cmath>

@@ -5,8 +5,8 @@
 //
 // Prints one JSON object: cell, value, unit, better (higher or lower), limit (in the same unit, from the two rates,
 // which the cells copy and product measure), limit_fraction, peak_mebibytes (of tensors), note. Weights are random.
-// Each figure is the best of three after one that warms up, unless its note says otherwise. --small runs every cell in
-// a second on a CPU, to see that it works.
+// Each figure is the best of three after a warm-up, unless its note says otherwise. --small runs every cell in a second
+// on a CPU, to see that it works.
 #include <ATen/Functions.h>
 #include <ATen/Parallel.h>
 #include <ATen/TensorOperators.h>

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Draws the training curves of runs as one SVG: success by step, a thin line a run, a thick one for their mean.
+"""Draws the training curves of runs as one SVG: success by step, a thin line per run, a thick one for their mean.
 
     bench/learning_curve.py --out docs/learning_curve.svg --metric env/search_qa/success runs/seeds/seed_*
 
-Needs Python's standard library alone. Curves are smoothed over --window steps.
+Needs only Python's standard library. Curves are smoothed over --window steps.
 """
 import argparse
 import json

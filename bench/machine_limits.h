@@ -1,5 +1,5 @@
-// bench/machine_limits.h -- what a machine does at best: reads from memory, or multiplies where all operands lie in the
-// cache. Measured in the run whose figures are compared with it.
+// bench/machine_limits.h -- the best that a machine can do: reading from memory, or multiplying with all operands in
+// the cache. Measured in the same run as the figures that are compared with it.
 #pragma once
 
 #include <algorithm>
@@ -17,7 +17,7 @@
 
 namespace carnot {
 
-/// Seconds of a call at best.
+/// The best time of a call, seconds.
 inline double fastest(const std::function<void()>& call) {
   constexpr double kRound = 0.2;
   call();
@@ -46,7 +46,7 @@ inline std::vector<kernel::BFloat16> in_bfloat16(const std::vector<float>& value
   return narrow;
 }
 
-/// GB/s that all threads read together, from more memory than caches hold, on huge pages where the system has them.
+/// GB/s that all threads read together, from more memory than caches hold, on huge pages if the system has them.
 inline double reading_speed() {
   constexpr std::int64_t kNumbers = std::int64_t{64} << 20, kPart = 1 << 16;
   const std::unique_ptr<float[], decltype(&free_aligned)> memory(
@@ -62,7 +62,7 @@ inline double reading_speed() {
   return kNumbers * sizeof(float) / seconds * 1e-9;
 }
 
-/// GFLOP/s where all threads multiply a few rows by one panel, again and again.
+/// GFLOP/s if all threads multiply a few rows by one panel, again and again.
 inline double multiplying_speed_float32(const std::vector<float>& numbers) {
   const auto& kernels = kernel::kernel_table<float>();
   constexpr std::int64_t kDepthInCache = 256, kCalls = 2000;

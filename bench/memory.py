@@ -3,8 +3,8 @@
 
     cmake --build build --target carnot && python3 bench/memory.py > table.md
 
-Each run is a process of its own with an untrained policy, whose trajectories fill the context, as the prediction
-supposes. Both numbers are those of summary.json: VmHWM of /proc/self/status, and `carnot train --dry-run`'s sum.
+Each run is a separate process with an untrained policy, whose trajectories fill the context, as the prediction assumes.
+Both numbers are those of summary.json: VmHWM of /proc/self/status, and `carnot train --dry-run`'s sum.
 """
 
 import json

@@ -10,15 +10,15 @@
 
 namespace carnot {
 
-/// Where the words of a command line go.
+/// The values that a command line sets.
 struct ModelOptions {
   std::string& config;
   std::string& dtype;
   std::vector<std::pair<std::string, int*>> numbers{};    ///< at least 1
-  std::vector<std::pair<std::string, bool*>> switches{};  ///< true where they stand
+  std::vector<std::pair<std::string, bool*>> switches{};  ///< true if present
 };
 
-/// A word that is no option is the config.
+/// A word that is not an option is the config.
 inline void read_model_options(int count, char** values, const ModelOptions& options) {
   const auto named = [](const auto& known, const std::string& word) {
     return std::find_if(known.begin(), known.end(), [&](const auto& one) { return one.first == word; });

@@ -1,15 +1,15 @@
-// A model's work on request, for a program that measures others on the same work in turn (bench/peers/models.py).
+// A model's work on request, for a program that alternates between this and other libraries (bench/peers/models.py).
 //
 //   model_requests_bench FOLDER [--dtype bfloat16|float32] [--threads N]
 //
-// FOLDER is a Hugging Face folder: config.json and weights. Reads a JSON object a line and answers each with one, until
-// the input ends. Answers hold seconds, on the wall and of the processors (processor_seconds), and the most memory that
-// the process held meanwhile (peak_mebibytes).
+// FOLDER is a Hugging Face folder: config.json and weights. Reads a JSON object per line and answers each with one,
+// until the input ends. Answers hold seconds, on the wall and of the processors (processor_seconds), and the most
+// memory that the process held meanwhile (peak_mebibytes).
 //
-//   {"do": "limits"}                              what memory and arithmetic give here at best
+//   {"do": "limits"}                              the best rates of memory and arithmetic here
 //   {"do": "log_probs", "tokens": [...]}          log-probability and entropy of each token but the first
 //   {"do": "decode", "batch": B, "prompt": P, "tokens": N}
-//                                                 B prompts, then N sampled tokens behind the first of each
+//                                                 B prompts, then N sampled tokens after each
 //   {"do": "answers", "prompt": P, "answers": B, "tokens": N}
 //                                                 one prompt, computed once, and B answers of N tokens
 //   {"do": "train", "lengths": [...], "counted": C, "micro_batch": M}
@@ -69,7 +69,7 @@ SampleRequest request(int sequence, int tokens) {
 
 int blocks_for(int sequences, int tokens) { return sequences * (tokens / kBlockTokens + 2); }
 
-/// What passes between two calls, into an answer.
+/// Adds the time between two calls to an answer.
 class Clock {
  public:
   explicit Clock(Json& answer) : answer_(answer) {}
@@ -180,8 +180,8 @@ Json train(Model& model, const Json& wanted) {
   return answer;
 }
 
-/// beyond_mebibytes: what was held at most next to inputs and outputs. True only of a process that has freed nothing
-/// before, since freed memory stays.
+/// beyond_mebibytes: the peak memory besides inputs and outputs. Valid only in a process that has freed nothing before,
+/// since freed memory is kept.
 Json statistics(const Model& model, const Json& wanted) {
   const std::int64_t tokens = wanted["tokens"];
   const bool gradient = wanted["gradient"];
@@ -192,8 +192,8 @@ Json statistics(const Model& model, const Json& wanted) {
   hidden.set_requires_grad(gradient);
   {
     const at::NoGradGuard no_grad;
-    model.logits(
-        hidden.detach().narrow(0, 0, 1));  // the packed head is the model's, and there before a step's first call
+    model.logits(hidden.detach().narrow(
+        0, 0, 1));  // the packed head is part of the model, and exists before a step's first call
   }
   mark_trained(head, gradient);
   const double outputs = gradient ? static_cast<double>(head.numel() * 4 + hidden.nbytes()) / (1 << 20) : 0;
@@ -228,8 +228,7 @@ Json product(const Json& wanted) {
            })}};
 }
 
-/// The same rollout without and with answers that are scored after each turn, in turn: the difference is what gains
-/// cost.
+/// The same rollout without and with answers scored after each turn, alternating: the difference is the cost of gains.
 Json information_gain(const Model& model, const Json& wanted) {
   const int trajectories = wanted["trajectories"], turns = wanted["turns"], tokens = wanted["tokens"];
   constexpr int kLeadTokens = 12;
@@ -282,7 +281,7 @@ Json answer_to(Model& model, const Json& wanted) {
   if (what == "statistics") return statistics(model, wanted);
   if (what == "product") return product(wanted);
   if (what == "information_gain") return information_gain(model, wanted);
-  return {{"error", "do: \"" + what + "\" is none of the requests in bench/model_requests.cpp"}};
+  return {{"error", "do: \"" + what + "\" is not one of the requests in bench/model_requests.cpp"}};
 }
 
 int serve(const std::string& folder, const std::string& dtype, int threads) {

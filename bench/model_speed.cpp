@@ -3,7 +3,7 @@
 //   model_speed_bench [CONFIG] [--dtype bfloat16|float32] [--threads N] [--rounds N] [--tokens N] [--prompt N]
 //   [--train]
 //
-// CONFIG is a config.json (bench/shapes/qwen2-47m.json). Decoding samples --tokens tokens (16) behind prompts of
+// CONFIG is a config.json (bench/shapes/qwen2-47m.json). Decoding samples --tokens tokens (16) after prompts of
 // --prompt tokens (256), through the engine, with log-probability, entropy and logsumexp of each; prefill is the pass
 // over the prompts before. Ours and LibTorch's alternate for --rounds rounds (3), and the fastest of each counts.
 // --train adds a step of training, 4 sequences of 256 tokens, forward and backward. Prints tokens per second.
@@ -104,11 +104,11 @@ int run(const Settings& settings) {
   Model theirs = own;  // shares the weights
   theirs.choose_kernels(KernelChoice::Portable);
   std::printf(
-      "%s, %s, %d threads, %s\n\n| tokens a second | batch | Carnot | LibTorch's operators | ratio |\n"
+      "%s, %s, %d threads, %s\n\n| tokens per second | batch | Carnot | LibTorch's operators | ratio |\n"
       "|---|---|---|---|---|\n",
       settings.config.c_str(), settings.dtype.c_str(), settings.threads,
       kernel_sets(number_type_named(settings.dtype)).c_str());
-  // Each side's threads sleep while the other's run.
+  // Each side's threads sleep while the other side's run.
   const auto alternate = [&](const auto& ours_once, const auto& theirs_once) {
     for (int round = 0; round < settings.rounds; ++round) {
       at::set_num_threads(1);

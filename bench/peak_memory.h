@@ -7,7 +7,7 @@
 
 namespace carnot {
 
-/// A line of /proc/self/status ("VmHWM:", "VmRSS:"), MiB; 0 where the system keeps none.
+/// A line of /proc/self/status ("VmHWM:", "VmRSS:"), MiB; 0 if the system does not report it.
 inline double status_mebibytes(const std::string& key) {
   std::ifstream status("/proc/self/status");
   for (std::string line; std::getline(status, line);)
@@ -15,7 +15,7 @@ inline double status_mebibytes(const std::string& key) {
   return 0;
 }
 
-/// The most memory held so far, GB. Pages of mapped files count where they were read.
+/// The most memory held so far, GB. Pages of mapped files count once they were read.
 inline double peak_gigabytes() { return status_mebibytes("VmHWM:") * 1048576e-9; }
 
 /// The most memory held since the last call.

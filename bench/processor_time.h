@@ -1,4 +1,4 @@
-// bench/processor_time.h -- processor time of a benchmark and of the processes that it started.
+// bench/processor_time.h -- processor time of a benchmark and of the processes that it starts.
 #pragma once
 
 #include <sys/resource.h>

@@ -3,10 +3,10 @@
 //   quick_bench [--json]
 //
 // Prints a table, or with --json a JSON object on a line for each row: name (with the unit of `ours`), ours, peer,
-// ratio, limit_fraction, peak_mebibytes. `peer` and `ratio` are null: nothing else is measured. `limit_fraction` is
-// the share of what this machine does at best, found in the same run: reads from memory, or multiplies where all
-// operands lie in the cache; null if neither is the limit. `peak_mebibytes` is the most memory that the process held
-// while the row was measured. Of five rounds the fastest counts.
+// ratio, limit_fraction, peak_mebibytes. `peer` and `ratio` are null: nothing else is measured. `limit_fraction` is the
+// share of the best rate of this machine, measured in the same run: reading from memory, or multiplying with all
+// operands in the cache; null if neither is the limit. `peak_mebibytes` is the most memory that the process held while
+// the row was measured. The fastest of five rounds counts.
 #include <algorithm>
 #include <cstdio>
 #include <functional>
@@ -22,6 +22,7 @@
 #include "carnot/core/base/thread_pool.h"
 #include "carnot/core/kernel/gemm/bfloat16_gemm.h"
 #include "carnot/core/kernel/gemm/gemm.h"
+#include "carnot/core/kernel/gemm/transpose.h"
 #include "machine_limits.h"
 #include "peak_memory.h"
 
@@ -73,7 +74,7 @@ struct Weights {
 
 constexpr double operations(std::int64_t rows, std::int64_t columns) { return 2e-9 * double(rows * kDepth * columns); }
 
-/// Weights that are read for one row come from memory: as many copies as no cache holds.
+/// Weights that are read for one row must come from memory: more copies than any cache holds.
 constexpr std::size_t kCopies = 16;
 
 void products(const Report& report, double reading) {
@@ -112,6 +113,47 @@ void products(const Report& report, double reading) {
                operations(count, kColumns) / seconds(count), multiplying);
 }
 
+/// The three products of SmolLM2-135M's gate and up in an update, whose sizes are no multiples of a task's: results,
+/// and gradients of rows and of weights. multiply(a, rows, stride, packed, columns) is the product.
+template <class Packed, class Rows, class T, class Multiply>
+void update_products(const Report& report, const std::string& type, const std::vector<T>& weights,
+                     const std::vector<T>& rows, double limit, const Multiply& multiply) {
+  constexpr std::int64_t kRows = 2048, kIn = 576, kOut = 3072, kTurnedStride = kRows + 32;
+  const Rows weight{weights.data(), kOut, kIn}, input{rows.data(), kRows, kIn};
+  Packed result, rows_gradient, weights_gradient;
+  result.pack_transposed({&weight, 1}, kIn);
+  rows_gradient.pack({&weight, 1}, kIn);
+  weights_gradient.pack({&input, 1}, kIn);
+  std::vector<T> turned(kOut * kTurnedStride);
+  const auto row = [&](const char* what, const std::function<void()>& call) {
+    report.row("2048 x 576 x 3072 in " + type + ", " + what + " [GFLOP/s]",
+               2e-9 * double(kRows * kIn * kOut) / fastest(call), limit);
+  };
+  row("results", [&] { multiply(rows.data(), kRows, kIn, result, kOut); });
+  row("gradient of rows", [&] { multiply(rows.data(), kRows, kOut, rows_gradient, kIn); });
+  row("gradient of weights", [&] {
+    kernel::transpose(rows.data(), kRows, kOut, kOut, turned.data(), kTurnedStride);
+    multiply(turned.data(), kOut, kTurnedStride, weights_gradient, kIn);
+  });
+}
+
+void update_products(const Report& report) {
+  using Floats = kernel::PackedMatrix<float>;
+  const std::vector<float> weights = random_floats(3072 * 576), rows = random_floats(2048 * 3072);
+  std::vector<float> out(2048 * 3072);
+  update_products<Floats, Floats::Rows>(
+      report, "float32", weights, rows, multiplying_speed_float32(rows),
+      [&](const float* a, std::int64_t count, std::int64_t stride, const Floats& b, std::int64_t columns) {
+        kernel::gemm<float>({.data = a, .rows = count, .row_stride = stride}, b, out.data(), columns, false);
+      });
+  const std::vector<BFloat16> narrow = in_bfloat16(rows);
+  update_products<kernel::PackedBFloat16, kernel::BFloat16Rows>(
+      report, "bfloat16", in_bfloat16(weights), narrow, multiplying_speed_bfloat16(narrow),
+      [&](const BFloat16* a, std::int64_t count, std::int64_t stride, const auto& b, std::int64_t columns) {
+        kernel::gemm({a, count, stride}, b, out.data(), columns, false);
+      });
+}
+
 void attention(const Report& report) {
   const AttentionShape shape{"14 heads, 2 of keys, 64 wide", 14, 2, 64};
   const auto& set = kernel::bfloat16_kernels();
@@ -137,7 +179,7 @@ void statistics(const Report& report, double reading) {
                                                    entropy + row);
     });
   });
-  // Logits are read once from memory at least.
+  // Logits are read from memory at least once.
   report.row("logsumexp and entropy of 151,936 logits [tokens/s]", kRows / seconds, reading * 1e9 / (4 * kVocabulary));
 }
 
@@ -147,6 +189,7 @@ void run(bool json) {
   const double reading = reading_speed();
   report.row("reading from memory [GB/s]", reading);
   products(report, reading);
+  update_products(report);
   attention(report);
   statistics(report, reading);
 }

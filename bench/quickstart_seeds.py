@@ -3,7 +3,7 @@
 
     bench/quickstart_seeds.py --carnot build/carnot --seeds 0 1 2 3 4 --runs runs/seeds --out bench/results/quickstart.md
 
-Needs nothing but the program and Python's standard library. Runs one after the other, each in a folder of its own.
+Needs only the program and Python's standard library. Runs are sequential, each in its own folder.
 """
 import argparse
 import json

@@ -4,9 +4,9 @@
 //   scale_bench [--json FILE]
 //
 // The figures are the measured inputs of bench/scaling.py. Groups of up to 4,096 ranks are one process here, whose
-// others say what it says; connections and the store are measured with processes of this machine.
+// other ranks repeat what it says; connections and the store are measured with processes of this machine.
 #include <ATen/Functions.h>
-#include <fcntl.h>
+#include <unistd.h>
 
 #include <cstdio>
 #include <filesystem>
@@ -24,11 +24,10 @@
 #include "carnot/core/collectives/gradient_exchange.h"
 #include "carnot/core/collectives/sharded_optimizer.h"
 #include "carnot/core/data/group_bytes.h"
-#include "carnot/core/data/rollout_write.h"
+#include "carnot/core/data/rollout_file.h"
 #include "carnot/core/optim/chunks.h"
 #include "carnot/core/optim/norm.h"
 #include "carnot/core/rollout/rollout_bytes.h"
-#include "carnot/core/train/mismatch_metrics.h"
 #include "carnot/core/train/packing.h"
 #include "carnot/core/train/recipe.h"
 #include "carnot/core/train/step_gather.h"
@@ -36,7 +35,6 @@
 #include "carnot/http/server.h"
 #include "carnot/http/url.h"
 #include "carnot/ranks/process_group.h"
-#include "carnot/remote_rollouts/transport/broker.h"
 #include "carnot/remote_rollouts/transport/served_files.h"
 #include "carnot/worlds/worlds.h"
 #include "testing/forked_ranks.h"
@@ -62,7 +60,7 @@ class Figures {
   Json values_ = Json::object();
 };
 
-/// The best of some: neighbours on the machine only add.
+/// The best of several: other processes on the machine only add time.
 double seconds_of(const std::function<void()>& body, int times = 5) {
   double best = 1e9;
   for (int i = 0; i < times; ++i) {
@@ -95,7 +93,7 @@ std::vector<std::int64_t> tensor_sizes(const Shape& s) {
   return sizes;
 }
 
-/// Rank 0 of a group whose other ranks say what it says.
+/// Rank 0 of a group whose other ranks repeat what it says.
 class MirroredRanks : public Collectives {
  public:
   explicit MirroredRanks(int size) : size_(size) {}
@@ -147,7 +145,7 @@ void measure_plans(Figures& figures) {
                 "s");
   }
   for (const int ranks : kSizes) {
-    // Sixteen micro-batches a rank, with 64 sampled tokens each.
+    // Sixteen micro-batches per rank, with 64 sampled tokens each.
     std::vector<std::int64_t> rows;
     std::vector<int> owners;
     for (int i = 0; i < 16 * ranks; ++i) {
@@ -204,7 +202,7 @@ std::vector<Group> chains(int groups, int turns) {
   return all;
 }
 
-/// What each rank does with all tokens of a step, and rank 0 alone.
+/// The work of each rank on all tokens of a step, and of rank 0 alone.
 void measure_tokens(Figures& figures) {
   const std::vector<Group> groups = chains(8, 8);
   const auto views = trajectories(groups);
@@ -284,7 +282,7 @@ c10::intrusive_ptr<c10d::TCPStore> store_at(const RankSetting& place) {
   return c10::make_intrusive<c10d::TCPStore>(place.address, options);
 }
 
-/// Requests a second that the store answers to two clients, and how long one for 4,096 values takes.
+/// Requests per second that the store answers for two clients, and how long one for 4,096 values takes.
 void measure_store(Figures& figures) {
   constexpr int kRequests = 20'000;
   const auto reports = testing::fork_ranks(3, [](const RankSetting& place) {
@@ -377,61 +375,11 @@ void measure_exchange(Figures& figures) {
   }
 }
 
-/// A NATS server with JetStream on its own port, for as long as this lives.
-class StartedBroker {
- public:
-  StartedBroker() : folder_(fs::temp_directory_path() / ("scale_bench." + std::to_string(getpid()))) {
-    process_ = ::fork();
-    if (process_ != 0) return;
-    const std::string port = std::to_string(port_), path = (folder_ / "nats").string();
-    const int nowhere = open("/dev/null", O_WRONLY);
-    dup2(nowhere, STDOUT_FILENO);
-    dup2(nowhere, STDERR_FILENO);
-    for (const char* program : {"nats-server", "/usr/sbin/nats-server"})
-      execlp(program, program, "-js", "-a", "127.0.0.1", "-p", port.c_str(), "-sd", path.c_str(), nullptr);
-    _exit(127);
-  }
-  ~StartedBroker() {
-    kill(process_, SIGKILL);
-    waitpid(process_, nullptr, 0);
-    std::error_code ignored;
-    fs::remove_all(folder_, ignored);
-  }
-  StartedBroker(const StartedBroker&) = delete;
-  StartedBroker& operator=(const StartedBroker&) = delete;
-
-  std::string url() const { return "nats://127.0.0.1:" + std::to_string(port_); }
-  const fs::path& folder() const { return folder_; }
-
- private:
-  fs::path folder_;
-  int port_ = testing::unused_port();
-  pid_t process_ = -1;
-};
-
-/// Tasks through the queue, one after the other, and a file from one process to another on this machine.
-void measure_plane(Figures& figures) {
-  constexpr int kTasks = 2000;
-  const StartedBroker server;
-  fs::create_directories(server.folder());
-  const Stopwatch patience;
-  auto broker = Broker::connect({.url = server.url(), .name = "scale_bench"}, [&] { return patience.seconds() < 10; });
-  CARNOT_CHECK(broker && *broker, "expected the program nats-server");
-  CARNOT_CHECK((*broker)->make_queue("tasks", std::chrono::seconds(30)), "a queue");
-  const std::string task(300, 't');
-  const Stopwatch adding;
-  for (int i = 0; i < kTasks; ++i)
-    CARNOT_CHECK((*broker)->add("tasks", task, "task/" + std::to_string(i))->reached, "a task");
-  figures.add("queue/add", adding.seconds() / kTasks, "s a task");
-  const Stopwatch taking;
-  for (int i = 0; i < kTasks; ++i) {
-    auto lease = (*broker)->lease("tasks", std::chrono::seconds(5));
-    CARNOT_CHECK(lease && lease->value, "a lease");
-    lease->value->finish();
-  }
-  figures.add("queue/lease_and_finish", taking.seconds() / kTasks, "s a task");
-
-  const fs::path path = server.folder() / "weights";
+/// A file from one process to another on this machine.
+void measure_files(Figures& figures) {
+  const fs::path folder = fs::temp_directory_path() / ("scale_bench." + std::to_string(getpid()));
+  fs::create_directories(folder);
+  const fs::path path = folder / "weights";
   std::ofstream(path) << std::string(std::size_t{512} << 20, 'w');
   ServedFiles files;
   const auto file = files.take(path);
@@ -442,11 +390,12 @@ void measure_plane(Figures& figures) {
   const auto url = parse_url("http://127.0.0.1:" + std::to_string((*http)->port()));
   const double seconds = seconds_of(
       [&] {
-        const auto fetched = fetch_file(*url, "", *file, server.folder() / "copy", [] { return true; });
+        const auto fetched = fetch_file(*url, "", *file, folder / "copy", [] { return true; });
         CARNOT_CHECK(fetched && fetched->done, "a fetched file");
       },
       3);
   figures.add("http/fetch_and_hash", static_cast<double>(file->bytes) / seconds / 1e9, "GB/s");
+  fs::remove_all(folder);
 }
 
 }  // namespace
@@ -459,7 +408,7 @@ int main(int argc, char** argv) {
   carnot::measure_store(figures);
   carnot::measure_groups(figures);
   carnot::measure_exchange(figures);
-  carnot::measure_plane(figures);
+  carnot::measure_files(figures);
   carnot::set_num_threads(1);
   carnot::measure_plans(figures);
   carnot::measure_tokens(figures);

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""A simulation of one training step on 8 to 4,096 GPUs: what docs/scaling.md is made of.
+"""A simulation of one training step on 8 to 4,096 GPUs: the source of docs/scaling.md.
 
     python3 bench/scaling.py            the tables of docs/scaling.md, as Markdown; about a minute
-    python3 bench/scaling.py --check    predictions beside the runs that were measured; seconds
+    python3 bench/scaling.py --check    predictions compared with measured runs; takes seconds
 
-What Carnot does beside its models costs what was measured (bench/results/scale_costs.json; docs/scaling.md says how).
-What GPUs and their networks do was not measured: ASSUMED holds public figures, each with its source,
+The costs of Carnot besides its models are measured (bench/results/scale_costs.json; docs/scaling.md says how).
+GPUs and their networks were not measured: ASSUMED holds public figures, each with its source,
 and guesses. Change a number and run it again.
 """
 
@@ -32,7 +32,7 @@ ASSUMED = {
     "training_share": (0.40, "", "of the arithmetic; Megatron-LM's README has 0.41 to 0.48 on H100"),
     "prefill_share": (0.40, "", "of the arithmetic; as training"),
     "decode_share": (0.60, "", "of the memory rate; no source"),
-    "launch": (1e-3, "s", "of a decode step beside the model's reads; no source"),
+    "launch": (1e-3, "s", "of a decode step besides the model's reads; no source"),
     "hop": (20e-6, "s", "of a small message between two ranks; no source"),
     "disk": (2e9, "byte/s", "of one process to a shared file system; no source"),
     "failures": (419 / (54 * 86400 * 16384), "a second and GPU",
@@ -59,7 +59,7 @@ class Model:
     layers: int
     queries: int  # width of a layer's queries
     keys: int  # width of a layer's keys
-    devices: int = 1  # GPUs that are one rank together; more than one is not in Carnot
+    devices: int = 1  # GPUs that form one rank; Carnot supports only one
 
     @property
     def cache_bytes(self):
@@ -99,7 +99,7 @@ class Device:
         return max(reads, computes) + answers + a.launch
 
     def room(self, length):
-        """Sequences of that length that the cache holds beside weights and gradients."""
+        """Sequences of that length that the cache holds next to weights and gradients."""
         free = 0.9 * self.memory - 6 * self.model.parameters
         return max(1, int(free / (self.model.cache_bytes * length)))
 
@@ -124,7 +124,8 @@ def length_of(pieces, assumed):
 
 
 def roll_out(device, episodes):
-    """Rolls episodes out in one batch, from event to event. Returns seconds, and in how many the device computed."""
+    """Rolls out episodes in one batch, from event to event. Returns the seconds, and those in which the device
+    computed."""
     a = device.assumed
     grows = 1 + a.tool_tokens / a.tool_every
     room = device.room(a.sampled * 1.4)
@@ -171,7 +172,7 @@ def even_share(count, part, parts):
 
 
 def largest_share(sizes, parts):
-    """What the fullest part has, of things shared out as rank/shares.h does."""
+    """The largest share of things shared out as in rank/shares.h."""
     loads = [0.0] * parts
     for size in sorted(sizes, reverse=True):
         heapq.heapreplace(loads, loads[0] + size)
@@ -180,7 +181,7 @@ def largest_share(sizes, parts):
 
 @dataclass(frozen=True)
 class Changes:
-    """What could be done otherwise; nothing of it is in Carnot."""
+    """Possible changes, none of which is in Carnot."""
 
     data_stays: bool = False  # a rank computes credit and packs what it rolled out; only sums travel
     all_write: bool = False  # every rank writes its own rows and its part of a checkpoint
@@ -194,7 +195,7 @@ class Changes:
 
 
 class Costs:
-    """What was measured, in seconds and bytes."""
+    """Measured costs, in seconds and bytes."""
 
     def __init__(self):
         self.all = json.loads((RESULTS / "scale_costs.json").read_text())
@@ -213,7 +214,7 @@ def exchange_seconds(model, ranks, a, two_levels=False):
         return 0.0
     machines = max(1, gpus // 8)
     sent = 4 * model.parameters * (ranks - 1) / ranks / model.devices  # by a GPU
-    weights = 2 * model.parameters / 8  # that come to a GPU's port; its machine passes them on
+    weights = 2 * model.parameters / 8  # that arrive at a GPU's port; its machine passes them on
     if machines == 1:
         return sent / a.nvlink + 8 * weights / a.nvlink
     across = sent * (machines - 1) / machines
@@ -229,7 +230,7 @@ def small_collectives(ranks, a):
 
 
 def update_seconds(model, device, lengths, ranks):
-    """Of the fullest rank, with activation checkpointing: four forward passes' arithmetic."""
+    """For the rank with most tokens, with activation checkpointing: four forward passes' arithmetic."""
     rate = device.arithmetic * device.assumed.training_share
     work = [4 * model.forward(length) / rate for length in lengths]
     return largest_share(work, ranks), sum(work) / ranks
@@ -263,7 +264,7 @@ def learner_stages(model, ranks, lengths, sampled, costs, a, changes, machine_sh
 
 @functools.cache
 def ranks_step(model, gpus, groups, costs, a, changes=Changes(), seed=1):
-    """A step of ranks that roll out and train in turn, as docs/distributed.md has it."""
+    """A step of ranks that alternate between rollouts and training, as in docs/distributed.md."""
     draw = random.Random(seed)
     ranks = gpus // model.devices
     episodes = [episode(draw, a) for _ in range(8 * groups)]
@@ -303,7 +304,6 @@ def workers_step(model, gpus, groups, costs, a, changes=Changes(), task_groups=1
     else:
         fetched = publish + max(one_fetch, workers * size / a.ethernet)
     tasks = [list(range(8 * g, min(8 * (g + task_groups), len(episodes)))) for g in range(0, groups, task_groups)]
-    handed_out = [(i + 1) * costs["queue/add"] for i in range(len(tasks))]
     free = [(fetched, w) for w in range(workers)]
     heapq.heapify(free)
     received = accepted = busy = wire_busy = accept_busy = 0.0
@@ -317,10 +317,10 @@ def workers_step(model, gpus, groups, costs, a, changes=Changes(), task_groups=1
                 busy += computed
     else:
         runs = []
-        for number, task in enumerate(tasks):
+        for task in tasks:
             at, worker = heapq.heappop(free)
             seconds, computed = roll_out(device, [episodes[e] for e in task])
-            end = max(at, handed_out[number]) + seconds
+            end = at + seconds
             busy += computed
             runs.append((end, task))
             heapq.heappush(free, (end, worker))
@@ -380,7 +380,7 @@ STAGES = ["rollout", "log-probs", "gather", "credit, packing", "update", "exchan
 
 def print_ranks(costs, a, title, groups_of):
     print(f"\n### {title}\n")
-    header("model", "GPUs", "episodes", "s a step", *STAGES, "computing", "tokens/s a GPU, of 8 GPUs'")
+    header("model", "GPUs", "episodes", "s a step", *STAGES, "computing", "tokens/s per GPU, relative to 8 GPUs")
     for model in MODELS:
         first = None
         for gpus in SIZES:
@@ -463,7 +463,7 @@ def print_failures(costs, a):
     header("GPUs", "hours between two losses", *[f"{model.name}: lost" for model in MODELS])
     for gpus in SIZES:
         each = a.failures * gpus
-        # A checkpoint every twenty steps: ten are computed again, and two minutes go by until the group has met.
+        # A checkpoint every twenty steps: ten are computed again, and two minutes pass until the group has met.
         lost = [each * (10 * ranks_step(m, gpus, 512, costs, a)["seconds"] + 120) for m in MODELS]
         row(f"{gpus:,}", number(1 / each / 3600), *[f"{share / (1 + share):.1%}" for share in lost])
 
@@ -473,8 +473,8 @@ def print_store(costs):
     header("what", *[f"{size:,} ranks" for size in SIZES])
     rate = costs["store/requests"]
     together, alone = costs["store/4096_values_in_one_request"] / 4096, costs["store/4096_values_one_by_one"] / 4096
-    row("all ranks learn all names, twice, one request a name", *[number(2 * n * n * alone) for n in SIZES])
-    row("the same, one request a rank", *[number(2 * n * (n * together + 3 / rate)) for n in SIZES])
+    row("all ranks get all names, twice, one request per name", *[number(2 * n * n * alone) for n in SIZES])
+    row("the same, one request per rank", *[number(2 * n * (n * together + 3 / rate)) for n in SIZES])
     row("signs of life, in a second", *[number(10 * n / rate) for n in SIZES])
     row("a broken connection: each looks at all, once", *[number(n * n * (1 / rate + alone)) for n in SIZES])
 
@@ -493,7 +493,7 @@ WORKER_CHANGES = [
     ("each of them takes results", {"spread_results": True}),
     ("weights from worker to worker", {"tree": True}),
     ("the next task before the last episode ends", {"leases_ahead": True}),
-    ("rollouts go on during the update", {"no_tail": True}),
+    ("rollouts continue during the update", {"no_tail": True}),
 ]
 
 
@@ -513,7 +513,7 @@ def print_changes(title, simulate, changes_in_turn, costs, a, groups_of):
 
 
 def line_through(points):
-    """What does not grow, and what one more adds."""
+    """The fixed part, and what one more adds."""
     (x0, y0), (x1, y1) = points
     slope = (y1 - y0) / (x1 - x0)
     return y0 - slope * x0, slope
@@ -550,7 +550,7 @@ ALLOWED_ERROR = 0.15
 
 
 def check(costs):
-    """Prints predictions beside measurements; returns the largest error."""
+    """Prints predictions next to measurements; returns the largest error."""
     header("run", "predicted", "measured", "error")
     worst = 0.0
     for case in json.loads((RESULTS / "scaling_runs.json").read_text()):

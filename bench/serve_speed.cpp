@@ -1,4 +1,4 @@
-// Tokens a second of the server with 32 parallel clients, next to `carnot generate` with the same prompts.
+// Tokens per second of the server with 32 parallel clients, next to `carnot generate` with the same prompts.
 //
 //   serve_bench MODEL_FOLDER [TOKENS]
 //
@@ -40,7 +40,7 @@ Prompts random_prompts(int vocab_size) {
   return prompts;
 }
 
-/// Tokens a second of what `sample` samples.
+/// Tokens per second that `sample` samples.
 double speed(const std::function<std::int64_t()>& sample) {
   const auto start = std::chrono::steady_clock::now();
   const std::int64_t tokens = sample();

@@ -1,13 +1,13 @@
-// Decoding of many answers behind one prompt, whose blocks of the cache they share.
+// Decoding of many answers to one prompt, whose blocks of the cache they share.
 //
 //   shared_decoding_bench [CONFIG] [--dtype bfloat16|float32] [--threads N] [--rounds N] [--prompt N] [--answers N]
 //   [--tokens N] [--apart]
 //
 // CONFIG is a config.json (bench/shapes/qwen2-47m.json); weights are random. --answers answers (32) of --tokens tokens
-// (32) behind a prompt of --prompt tokens (512), sampled with log-probability, entropy and logsumexp of each token;
-// the prompt is computed before. Of --rounds rounds (3) the one counts that took the processors least time, which
-// neighbours disturb less than the time on the wall. --apart computes the prompt for each answer
-// as well, so that they share nothing, in turn with the shared one, and compares what is sampled bit by bit.
+// (32) after a prompt of --prompt tokens (512), sampled with log-probability, entropy and logsumexp of each token; the
+// prompt is computed before. Of --rounds rounds (3), the one with the least processor time counts, which other
+// processes disturb less than wall time. --apart computes the prompt for each answer as well, so that they share
+// nothing, alternating with the shared one, and compares what is sampled bit for bit.
 //
 // Next to the speed: how a step's time is divided, the cache's blocks in use, and the share of two limits that were
 // measured in the same run. The limit of a step is the longer one of
@@ -50,7 +50,7 @@ std::vector<TokenId> prompt_tokens(int length, int vocabulary) {
   return tokens;
 }
 
-/// Answers behind a prompt that is computed: once for all of them, or for each.
+/// Answers to a prompt that is computed once for all of them, or for each.
 class Answers {
  public:
   Answers(const Model& model, const Settings& settings, bool apart)
@@ -66,7 +66,7 @@ class Answers {
     double cache_mebibytes = 0;                        ///< in use at the end
     std::vector<TokenDraw> draws{};
   };
-  /// All answers' tokens behind their first, which computes the prompt's last token.
+  /// All answers' tokens after their first, which computes the prompt's last token.
   Run decode() {
     std::vector<SequenceId> answers;
     for (int i = 0; i < settings_.answers; ++i) {

@@ -1,11 +1,11 @@
-// What an update costs where several answers share a prompt: forward and backward pass with the prompt computed for
-// each answer, once for all, and over as many rows of separate sequences.
+// The cost of an update if several answers share a prompt: forward and backward pass with the prompt computed for each
+// answer, once for all, and over as many rows of separate sequences.
 //
 //   shared_prefix_bench [CONFIG] [--dtype bfloat16|float32] [--threads N] [--rounds N] [--prompt N] [--answers N]
 //   [--tokens N]
 //
 // CONFIG is a config.json (bench/shapes/qwen2-47m.json); weights are random. --answers answers (16) of --tokens tokens
-// (128) behind prompts of --prompt tokens (512); the loss counts the answers. The three alternate for --rounds rounds
+// (128) after prompts of --prompt tokens (512); the loss counts the answers. The three alternate for --rounds rounds
 // (3), and the fastest of each counts.
 #include <ATen/Functions.h>
 #include <ATen/Parallel.h>
@@ -49,7 +49,7 @@ struct Pass {
 
 enum class Prompt { Repeated, Shared, None };
 
-/// None: sequences of the same length without anything in common, as many as have about the rows of Shared.
+/// None: sequences of the same length with nothing in common, about as many rows as Shared.
 Pass pass_of(const Settings& settings, int vocabulary, Prompt kind) {
   RandomStream stream(1);
   Pass pass;

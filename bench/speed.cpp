@@ -21,7 +21,7 @@
 #include "carnot/core/env/environment.h"
 #include "carnot/core/nn/token_statistics.h"
 #include "carnot/core/optim/local_optimizer.h"
-#include "carnot/core/rollout/demonstration.h"
+#include "carnot/core/rollout/episode.h"
 #include "carnot/core/run/checkpoint_folder.h"
 #include "carnot/core/train/trainer.h"
 #include "carnot/worlds/worlds.h"
@@ -78,7 +78,7 @@ void train_on(const Model& model, LocalOptimizer& optimizer, const Batch& batch,
   optimizer.step(1e-5);
 }
 
-/// Tokens a second, median of passes over the batches.
+/// Tokens per second, median of passes over the batches.
 double training_speed(const ModelBundle& bench, const std::vector<Batch>& batches, std::size_t micro_batch_tokens) {
   Model model = bench.policy->clone();
   model.requires_grad(true);
@@ -143,7 +143,7 @@ OrderedJson workload_json(const std::vector<Batch>& batches) {
   return all;
 }
 
-/// Turns of every trajectory: the tokens in front of each response, and how many tokens the response has.
+/// Turns of every trajectory: the tokens before each response, and the number of tokens in the response.
 OrderedJson episodes_json(const std::vector<Trajectory>& views) {
   OrderedJson all = OrderedJson::array();
   for (const Trajectory& view : views) {

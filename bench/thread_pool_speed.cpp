@@ -1,4 +1,4 @@
-// What next to busy neighbours becomes of many short parallel loops, such as a training step is made of.
+// How busy neighbours slow down many short parallel loops, such as those of a training step.
 //
 //   thread_pool_bench [NEIGHBOURS] [THREADS]
 //
@@ -79,7 +79,7 @@ void run(int neighbours, int threads) {
     std::printf("%d threads\n", threads);
     print_rounds("alone", pool, units);
     for (pid_t child : children) kill(child, SIGCONT);
-    const std::string what = "beside " + std::to_string(children.size()) + " neighbours";
+    const std::string what = "next to " + std::to_string(children.size()) + " neighbours";
     print_rounds(what.c_str(), pool, units);
   }
   for (pid_t child : children) kill(child, SIGKILL);

@@ -2,8 +2,8 @@
 //
 //   tokenizer_bench TOKENIZER TEXTS
 //
-// TOKENIZER is a folder or tokenizer.json, TEXTS a file with a JSON string a line. Each line on the standard input asks
-// for one pass over all texts; the answer is a line with its seconds and the number of tokens.
+// TOKENIZER is a folder or tokenizer.json, TEXTS a file with a JSON string per line. Each line on the standard input
+// asks for one pass over all texts; the answer is a line with its seconds and the number of tokens.
 #include <chrono>
 #include <cstdlib>
 #include <iostream>

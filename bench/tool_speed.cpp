@@ -1,4 +1,4 @@
-// What a call of a tool costs beyond the tool's own work, and how many a core makes in a second.
+// What a tool call costs beyond the tool's own work, and how many calls a core makes per second.
 //
 //   tool_bench [CALLS]
 //

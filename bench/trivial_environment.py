@@ -1,4 +1,4 @@
-"""An environment without work of its own, for process_bench. With an argument, it takes steps in batches."""
+"""An environment that does no work, for process_bench. With an argument, it takes steps in batches."""
 import os
 import sys
 

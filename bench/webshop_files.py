@@ -4,9 +4,9 @@
     bench/webshop_files.py "$CARNOT_DATA/webshop" FOLDER 1180000     # docs/data.md
 
 FOLDER gets items_shuffle.json, one JSON array, and items_ins_v2.json. The k-th product is a copy of product k mod 1000
-with an ASIN of its own and, in title, description and bullets, a third of the words replaced: each by a word of any
-product, drawn by how often it occurs, one in two hundred by a word that occurs nowhere else. Prices, categories and options
-stay. One product in fifty has an instruction, that of the copied product.
+with a new ASIN and, in title, description and bullets, a third of the words replaced: each by a word of any product,
+drawn by its frequency, one in two hundred by a word that occurs nowhere else. Prices, categories and options are kept.
+One product in fifty has an instruction, that of the copied product.
 """
 import argparse
 import json

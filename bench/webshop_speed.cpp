@@ -1,4 +1,4 @@
-// Pages, searches and purchases a second of the environment `webshop`, on one core.
+// Pages, searches and purchases per second of the environment `webshop`, on one core.
 //
 //   webshop_bench FOLDER [NUM_PRODUCTS]
 //
@@ -16,7 +16,6 @@
 #include "carnot/worlds/ragen/conversation.h"
 #include "carnot/worlds/webshop/demonstrator.h"
 #include "carnot/worlds/webshop/environment.h"
-#include "carnot/worlds/webshop/ragen_game.h"
 #include "peak_memory.h"
 #include "processor_time.h"
 
@@ -51,9 +50,9 @@ std::vector<RecordedPurchase> record_purchases(const std::shared_ptr<const Shop>
   return all;
 }
 
-std::size_t checksum = 0;  // of what the loops computed; printed, so that none of it is left out
+std::size_t checksum = 0;  // of what the loops computed; printed, so that the compiler removes none of it
 
-/// Prints how many of something a second `play` does; it returns how many it did.
+/// Prints how many of something `play` does per second; it returns how many it did.
 template <class Play>
 void measure(const char* what, const Play& play) {
   std::vector<double> rates;
@@ -64,7 +63,7 @@ void measure(const char* what, const Play& play) {
   }
   std::nth_element(rates.begin(), rates.begin() + kRounds / 2, rates.end());
   const double rate = rates[kRounds / 2];
-  std::printf("%-46s %10.0f a second %9.1f us each\n", what, rate, 1e6 / rate);
+  std::printf("%-46s %10.0f per second %9.1f us each\n", what, rate, 1e6 / rate);
 }
 
 std::size_t play_protocol(const std::vector<RecordedPurchase>& purchases, const std::string& tag, const auto& make) {

@@ -1,5 +1,5 @@
-# What the program has besides the core. Rooms of an annex that is off are compiled only where a test needs them, so that
-# a build folder can add annexes later without compiling anything twice.
+# The parts of the program besides the core. Rooms of an annex that is off are compiled only where a test needs them, so
+# that a build folder can add annexes later without compiling anything twice.
 
 set(CARNOT_WORLDS all CACHE STRING "Environments of the program: all, or a list such as search_qa;dataset")
 option(CARNOT_TOOLS "Tools beyond calculator and search: Python, MCP servers, the web, and the command tool" ON)
@@ -9,7 +9,7 @@ option(CARNOT_REMOTE_ROLLOUTS "Rollouts by workers on other machines, and the co
 option(CARNOT_SERVING "The commands generate, score and serve, and the evaluation of models behind an API" ON)
 option(CARNOT_STUDIES "The commands compare and analyze" ON)
 option(CARNOT_VIEW "The command view" ON)
-option(CARNOT_CUDA "Token statistics by kernels of its own on GPUs; without them by LibTorch's operators" ON)
+option(CARNOT_CUDA "Token statistics by Carnot's own kernels on GPUs; without them by LibTorch's operators" ON)
 
 # Rooms of the program, by carnot_has(); carnot/built.h says to the tables which these are.
 function(carnot_has condition)
@@ -24,7 +24,7 @@ function(carnot_has condition)
 endfunction()
 
 function(carnot_choose_annexes)
-  foreach(world agent alfworld dataset frozen_lake gsm8k open_qa process search_qa skeleton sokoban sudoku swe webshop)
+  foreach(world agent alfworld dataset frozen_lake gsm8k open_qa process search_qa skeleton sokoban sudoku swe webshop word_problems)
     if(CARNOT_WORLDS STREQUAL all OR world IN_LIST CARNOT_WORLDS)
       carnot_has(TRUE ${world})
     else()
@@ -48,7 +48,7 @@ function(carnot_choose_annexes)
 @lines@" @ONLY)
 endfunction()
 
-# A table that names rooms of annexes: it sees built.h, and the program that links it links those rooms.
+# A table that names rooms of annexes: it includes built.h, and the program that links it links those rooms.
 function(carnot_add_table name)
   target_include_directories(carnot_${name} PRIVATE ${CMAKE_BINARY_DIR}/rooms/built)
   get_property(built GLOBAL PROPERTY CARNOT_BUILT_ROOMS)

@@ -3,7 +3,7 @@
 find_package(Threads REQUIRED)
 find_package(PkgConfig REQUIRED)
 
-# One sentence that names every missing package at once, instead of the first one's CMake trace.
+# One message that names every missing package, instead of the first one's CMake trace.
 set(CARNOT_MISSING "")
 macro(carnot_need package debian)
   find_package(${package} QUIET ${ARGN})
@@ -52,10 +52,10 @@ endif()
 
 find_package(LibTorch REQUIRED)
 
-# Published data that is not part of the repository (docs/data.md); tests of it are skipped without.
-set(CARNOT_DATA_DIR "" CACHE PATH "Folder with published data for tests; the environment's CARNOT_DATA goes first")
+# Published data that is not part of the repository (docs/data.md); without it, tests of it are skipped.
+set(CARNOT_DATA_DIR "" CACHE PATH "Folder with published data for tests; the environment variable CARNOT_DATA takes precedence")
 
-# Precompiled headers, each built once: LibTorch's cost nine seconds per file without, GoogleTest's four.
+# Precompiled headers, each built once: without them, LibTorch's cost nine seconds per file, GoogleTest's four.
 function(carnot_reuse_headers target name)
   set(headers carnot_${name})
   if(NOT TARGET ${headers})
@@ -72,8 +72,8 @@ function(carnot_reuse_headers target name)
   target_precompile_headers(${target} REUSE_FROM ${headers})
 endfunction()
 
-# The standard library's and nlohmann's, in rooms without inner loops: a second per object. Not where each source is
-# compiled alone, so that there each is seen to include what it uses.
+# The standard library's and nlohmann's, in rooms without inner loops: a second per object. Not used if each source is
+# compiled alone, so that such builds check that each includes what it uses.
 function(carnot_use_standard_headers target)
   if(CMAKE_UNITY_BUILD OR CARNOT_SANITIZE OR CARNOT_THREAD_SANITIZE)
     carnot_reuse_headers(${target} standard_headers nlohmann_json::nlohmann_json)

@@ -8,7 +8,7 @@ include(CMakePackageConfigHelpers)
 set(CARNOT_LIBTORCH_LINK ${CMAKE_INSTALL_LIBDIR}/carnot/libtorch)
 set(CARNOT_PACKAGE_DIR ${CMAKE_INSTALL_LIBDIR}/cmake/Carnot)
 
-# A room as Carnot::ROOM, in the build too. Rooms without LibTorch are their own set, which needs none to be there.
+# A room as Carnot::ROOM, in the build too. Rooms without LibTorch are a separate set, which does not need it.
 function(carnot_install_room name path torch)
   add_library(Carnot::${name} ALIAS carnot_${name})
   set_target_properties(carnot_${name} PROPERTIES EXPORT_NAME ${name})
@@ -62,7 +62,7 @@ function(carnot_install_program target)
   string(REPLACE ";" " " written "${written}")
   install(CODE "${written}" COMPONENT program)
 
-  # Packages leave this out: where LibTorch is on another machine is not known here.
+  # Packages leave this out: where LibTorch is on another machine is unknown.
   install(CODE "
     set(link \"\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/${CARNOT_LIBTORCH_LINK}\")
     if(NOT EXISTS \"\${link}\")

@@ -11,16 +11,17 @@ if(NOT CMAKE_BUILD_TYPE)
 endif()
 # Checks stay on in release builds: CARNOT_CHECK does not depend on NDEBUG.
 set(CMAKE_CXX_FLAGS_RELEASE "-O2")
-# Of rooms that neither hold inner loops nor use LibTorch: a quarter of their compile time. Sums keep their order at every
-# level, so results do not depend on it.
+# For rooms that neither have inner loops nor use LibTorch: saves a quarter of their compile time. Sums keep their order
+# at every level, so results do not depend on it.
 set(CARNOT_PLAIN_OPTIMISATION $<$<CONFIG:Release>:-O1>)
-if(CMAKE_CXX_COMPILER_ID STREQUAL GNU)  # at this level GCC 12 takes values in std::optional for uninitialised
+if(CMAKE_CXX_COMPILER_ID STREQUAL GNU)  # at this level GCC 12 mistakes values in std::optional for uninitialised ones
   list(APPEND CARNOT_PLAIN_OPTIMISATION $<$<CONFIG:Release>:-Wno-maybe-uninitialized>)
 endif()
-# Of the test programs' own sources: compiling them takes half the time that -O2 takes. Slow reference implementations (reference/) keep -O2.
+# For the test programs' own sources: they compile in half the time that -O2 takes. Slow reference implementations
+# (reference/) keep -O2.
 set(CARNOT_TEST_OPTIMISATION $<$<CONFIG:Release>:-O0>)
 
-# A warning of a compiler that no one here has must not keep a user from building: contributors' presets turn this on.
+# A warning of an unknown compiler must not keep a user from building: contributors' presets turn this on.
 option(CARNOT_WARNINGS_ARE_ERRORS "Warnings stop the build" OFF)
 add_compile_options(-Wall -Wextra $<$<BOOL:${CARNOT_WARNINGS_ARE_ERRORS}>:-Werror>)
 if(CMAKE_CXX_COMPILER_ID MATCHES Clang)
@@ -34,11 +35,11 @@ if(CARNOT_GOLD)
   add_link_options(-fuse-ld=gold)
 endif()
 
-# A build from nothing takes half the time where several sources of a target are compiled as one (presets `ci` and
-# `user`); a changed source then takes longer.
+# A build from scratch takes half the time if several sources of a target are compiled as one (presets `ci` and `user`);
+# a changed source then takes longer.
 set(CMAKE_UNITY_BUILD_BATCH_SIZE 16)
 if(CMAKE_UNITY_BUILD AND CMAKE_CXX_COMPILER_ID STREQUAL GNU)
-  add_compile_options(-Wno-subobject-linkage)  # takes sources that are included for headers
+  add_compile_options(-Wno-subobject-linkage)  # mistakes included sources for headers
 endif()
 
 option(CARNOT_TESTS "Tests and benchmarks; without them GoogleTest is not needed" ON)
@@ -48,14 +49,14 @@ set(CARNOT_SANITIZE OFF CACHE STRING "Address and undefined-behaviour sanitizers
 if(CARNOT_SANITIZE)
   add_compile_options(-fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer)
   add_link_options(-fsanitize=address,undefined)
-  # Asking of every pointer whether it is null and aligned makes half of the instrumented code, and reading through null
-  # ends a program anyway. Line numbers in reports take a sixth of the compiler's time.
+  # Checking every pointer for null and alignment is half of the instrumented code, and reading through null ends a
+  # program anyway. Line numbers in reports take a sixth of the compile time.
   if(CARNOT_SANITIZE STREQUAL QUICK)
     add_compile_options(-fno-sanitize=null,alignment)
   else()
     add_compile_options(-g1)
   endif()
-  # GCC sees std::regex's functions as uninitialised where they are instrumented.
+  # GCC reports instrumented functions of std::regex as uninitialised.
   add_compile_options($<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized>)
 endif()
 
@@ -66,7 +67,7 @@ if(CARNOT_THREAD_SANITIZE)
   endif()
   add_compile_options(-fsanitize=thread -fno-omit-frame-pointer -g1)
   add_link_options(-fsanitize=thread)
-  # GCC's std::atomic_thread_fence is not understood; nothing here uses it, but libraries' headers do.
+  # The sanitizer does not support GCC's std::atomic_thread_fence; only libraries' headers use it.
   add_compile_options($<$<CXX_COMPILER_ID:GNU>:-Wno-tsan>)
 endif()
 
@@ -81,7 +82,7 @@ endif()
 
 find_program(CCACHE ccache)
 if(CCACHE)
-  # The precompiled header needs these two to be cacheable; base_dir makes clones share their objects.
+  # The first two make the precompiled header cacheable; base_dir lets clones share their objects.
   set(CMAKE_CXX_COMPILER_LAUNCHER
       ${CMAKE_COMMAND} -E env CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime
       CCACHE_BASEDIR=${CMAKE_SOURCE_DIR} CCACHE_NOHASHDIR=1 ${CCACHE})

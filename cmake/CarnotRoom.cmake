@@ -9,13 +9,13 @@
 #     LOOPS                          # optimised fully: this room has inner loops
 #     NOT_INSTALLED                  # with the library
 #     TORCH                          # this room is above the LibTorch line
-#     ALONE safetensors_test.cpp     # never compiled as one with others of the room, whose internal names it has too;
+#     ALONE safetensors_test.cpp     # never compiled as one with others of the room: it reuses their internal names;
 #                                    # without names: none of the room is
 #     TESTS group_relative_test.cpp  # next to the sources
 #     TESTS_IN worlds                # the test program that has them; default: the room's
 #     TEST_DEPENDS text)             # rooms that only the tests see
 #
-# Each room's include path is a folder that holds nothing but a link to its sources, so that
+# Each room's include path is a folder that contains only a link to its sources, so that
 # `#include "carnot/core/credit/x.h"` resolves only for targets that link the room `credit`.
 
 # Sources that are never compiled as one with others. Tests are targets of the top folder.
@@ -107,22 +107,22 @@ function(carnot_write_floor_plan)
   file(WRITE ${CMAKE_BINARY_DIR}/rooms/floor_plan "${plan}")
 endfunction()
 
-# All test programs that need neither LibTorch nor the program: quick to build, with sanitizers too.
+# All test programs that need neither LibTorch nor the program: quick to build, even with sanitizers.
 add_custom_target(tests_without_libtorch)
 
 # One test program: its sources, the rooms it sees, whether it is above the LibTorch line, whether it starts the
-# program, about how many SECONDS it takes: the longest start first, so that no processor idles at the end. CHECK_ONLY:
-# too long for every change; it is built, and `./run check` runs it.
+# program, about how many SECONDS it takes: the longest start first, so that no processor is idle at the end.
+# CHECK_ONLY: too long for every change; it is built, and `./run check` runs it.
 function(carnot_add_test name)
   cmake_parse_arguments(TEST "TORCH;PROGRAM;CHECK_ONLY" "TIMEOUT;SECONDS" "SOURCES;DEPENDS;LIBRARIES" ${ARGN})
   if(NOT TEST_TIMEOUT)
     set(TEST_TIMEOUT 900)
   endif()
-  if(CARNOT_SANITIZE STREQUAL "ON")  # ten times as slow, and nobody waits for it
+  if(CARNOT_SANITIZE STREQUAL "ON")  # ten times as slow, and run without supervision
     math(EXPR TEST_TIMEOUT "10 * ${TEST_TIMEOUT}")
   endif()
   add_executable(${name}_test ${TEST_SOURCES})
-  if(worlds IN_LIST TEST_DEPENDS)  # the tables are offered before the first test
+  if(worlds IN_LIST TEST_DEPENDS)  # the tables are registered before the first test
     target_sources(${name}_test PRIVATE ${CMAKE_SOURCE_DIR}/testing/offered_tables.cpp)
     target_link_libraries(${name}_test PRIVATE carnot_tools carnot_worlds)
   endif()
@@ -131,7 +131,7 @@ function(carnot_add_test name)
   endforeach()
   target_link_libraries(${name}_test PRIVATE carnot_reference carnot_testing ${TEST_LIBRARIES}
                                              GTest::gmock GTest::gtest_main)
-  # GCC 12 sees array bounds overrun inside std::string where constants of a test are folded into it.
+  # GCC 12 reports array bound overruns inside std::string if constants of a test are folded into it.
   target_compile_options(${name}_test PRIVATE ${CARNOT_TEST_OPTIMISATION}
                          $<$<CXX_COMPILER_ID:GNU>:-Wno-array-bounds -Wno-restrict -Wno-stringop-overflow>)
   if(TEST_TORCH)
@@ -166,7 +166,7 @@ function(carnot_declare_tests)
   endforeach()
 endfunction()
 
-# The text of a file in a variable, for configure_file; a change of the file configures again.
+# Reads a file into a variable, for configure_file; a change of the file reruns CMake.
 function(carnot_embed_file variable file)
   file(READ ${file} text)
   set(${variable} "${text}" PARENT_SCOPE)

@@ -1,7 +1,6 @@
-# Finds LibTorch without its own CMake package, which refuses a CUDA wheel on a machine without the CUDA
-# toolkit. Looks in CMAKE_PREFIX_PATH (a LibTorch folder, or any folder below a `torch` package), then in the virtual
-# environment .venv of the project that is built, then next to an installed Carnot, of which this file is a part too.
-# Defines LibTorch::LibTorch.
+# Finds LibTorch without its own CMake package, which refuses a CUDA wheel on a machine without the CUDA toolkit. Looks
+# in CMAKE_PREFIX_PATH (a LibTorch folder, or any folder below a `torch` package), then in the virtual environment .venv
+# of the project that is built, then next to an installed Carnot, which includes this file. Defines LibTorch::LibTorch.
 
 set(candidates ${CMAKE_PREFIX_PATH})
 foreach(prefix ${CMAKE_PREFIX_PATH})

@@ -1,4 +1,4 @@
-// A credit rule of one's own: the earlier a turn, the less of the trajectory's advantage it gets.
+// A custom credit rule: the earlier a turn, the less of the trajectory's advantage it gets.
 //
 //   cmake --build build --target example_credit_rule && build/example_credit_rule
 //
@@ -40,7 +40,7 @@ Tree chain(int turns, double score) {
 }  // namespace
 
 int main() {
-  // A rollout would fill this: four trajectories of one task, two of them right.
+  // A rollout would fill this: four trajectories of one task, two of them correct.
   std::vector<Group> groups{{.uid = "task", .trees = {chain(3, 1), chain(2, 0), chain(1, 0), chain(2, 1)}}};
   const std::vector<Trajectory> all = trajectories(groups);
   const std::vector<CreditRule> rules{group_relative({}), turn_discount(0.5)};

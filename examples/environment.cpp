@@ -1,9 +1,9 @@
-// An environment of one's own: spell a word backwards, one turn per attempt.
+// A custom environment: spell a word backwards, one turn per attempt.
 //
 //   cmake --build build --target example_environment && build/example_environment
 //
 // An environment knows text and never tokens. worlds/skeleton/environment.h is a longer one, with a bare game, options
-// and a script; docs/adding_an_environment.md says how `env.name` learns of it.
+// and a script; docs/adding_an_environment.md says how to register it for `env.name`.
 #include "carnot/core/env/environment.h"
 
 #include <algorithm>
@@ -30,7 +30,7 @@ class Backwards : public Environment {
     return reply;
   }
 
-  /// Methods that branch copy an episode where it is.
+  /// Methods that branch copy an episode in its current state.
   Branching branching() const override { return Branching::Cloned; }
   std::unique_ptr<Environment> clone() const override { return std::make_unique<Backwards>(*this); }
 
@@ -52,7 +52,8 @@ int main() {
   Backwards environment("carnot");
   std::printf("user: %s\n", environment.open().user.c_str());
   Reply reply;
-  for (const char* response : {"<answer>tonrac?</answer>", "<answer>tonrac</answer>"}) {  // a policy's would come here
+  for (const char* response :
+       {"<answer>tonrac?</answer>", "<answer>tonrac</answer>"}) {  // a policy's response would come here
     reply = environment.step(response);
     std::printf("assistant: %s\n%s", response, reply.text.empty() ? "" : ("user: " + reply.text + "\n").c_str());
   }

@@ -3,7 +3,7 @@
 //   cmake --build build --target example_rollout && build/example_rollout
 //
 // The engine decodes all trajectories together; environments answer on worker threads. What comes out depends on
-// weights and keys alone, not on batch size, threads or time.
+// weights and keys only, not on batch size, threads or time.
 #include "carnot/core/rollout/rollout.h"
 
 #include <cstdio>

@@ -1,10 +1,9 @@
-// A score: the log-probability of every token of a text under a model, and the text's perplexity.
+// A score: the log-probability of every token of a string under a model, and the string's perplexity.
 //
 //   cmake --build build --target example_score && build/example_score [MODEL_FOLDER] [TEXT]
 //
-// MODEL_FOLDER is a Hugging Face folder; without one, a small random model reads the text, whose perplexity is then
-// about the size of its vocabulary. The bits are those that the same tokens would have in a rollout or in a training
-// batch.
+// MODEL_FOLDER is a Hugging Face folder; without one, a small random model scores the string, whose perplexity is then
+// about the size of its vocabulary. The bits are those of the same tokens in a rollout or a training batch.
 #include <cmath>
 #include <cstdio>
 #include <numeric>

@@ -57,7 +57,7 @@ int main() {
   OneProcess alone;
   if (const Status done = sft(*recipe, *bundle, alone); !done) return fail(done.error());
 
-  bundle->add_companions(*recipe);  // a reference or a critic, where the method asks for one
+  bundle->add_companions(*recipe);  // a reference or a critic, if the method needs one
   Trainer trainer(*recipe, *bundle, alone);
   for (std::int64_t step = 0; step < recipe->train.steps; ++step) {
     const auto result = trainer.step(step);

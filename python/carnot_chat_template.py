@@ -1,8 +1,8 @@
 """Renders a model's chat template (Jinja) for Carnot, as transformers' apply_chat_template does.
 
 Carnot starts this file with a Python that has jinja2; nothing in it is for users. The engine is the one that
-transformers uses, set up alike: a sandbox whose values cannot be changed, `trim_blocks`, `lstrip_blocks`, loop
-controls, `raise_exception`, a `tojson` without HTML escapes, the tag `generation`, no underscore attributes in a
+transformers uses, set up in the same way: a sandbox whose values cannot be changed, `trim_blocks`, `lstrip_blocks`,
+loop controls, `raise_exception`, a `tojson` without HTML escapes, the tag `generation`, no underscore attributes in a
 namespace. Two things differ: `strftime_now` always answers for 26 July 2024, so that a prompt is the same tomorrow, and
 the memory of this process is limited.
 """
@@ -14,7 +14,7 @@ import sys
 
 import carnot_protocol
 
-OLDEST_JINJA = (3, 1, 6)  # earlier sandboxes have known ways out
+OLDEST_JINJA = (3, 1, 6)  # earlier sandboxes have known escapes
 DAY = datetime.datetime(2024, 7, 26)
 MOST_MEMORY = 1 << 30
 MOST_CHARACTERS = 4_000_000
@@ -85,7 +85,7 @@ def environment(jinja2):
 
 
 def message_of(one):
-    """As transformers is given it: arguments are objects, and what a message lacks is no key."""
+    """The form that transformers expects: arguments are objects, and absent fields have no key."""
     message = {"role": one["role"], "content": one["content"]}
     if one.get("tool_calls"):
         message["tool_calls"] = [call_of(call) for call in one["tool_calls"]]
@@ -127,7 +127,7 @@ class TemplateServer(carnot_protocol.Server):
         except MemoryError:
             return {"refused": "it needs more than %d MB of memory" % (MOST_MEMORY >> 20)}
         except RecursionError:
-            return {"refused": "it calls itself without end"}
+            return {"refused": "it calls itself endlessly"}
         except Exception as error:
             return {"refused": str(error)[:1000] or type(error).__name__}
         if len(text) > MOST_CHARACTERS:

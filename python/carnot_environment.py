@@ -25,7 +25,7 @@ Without the last line:  command: [python3, -m, carnot_environment, "shopping.py:
 
 Carnot starts the script and talks to it in JSON over standard input and output (docs/process_environments.md). What the
 script prints goes to standard error, into Carnot's log. An exception ends the episode as an infrastructure failure,
-which never becomes a reward; the script goes on with the next one.
+which never becomes a reward; the script continues with the next one.
 """
 
 import copy
@@ -39,11 +39,12 @@ __all__ = ["Environment", "Prompt", "Reply", "Response", "Task", "Tool", "ToolCa
 
 
 class Task:
-    """What reset() is asked for. Equal tasks must be equal: draw only from `seed`, or look up row `index`."""
+    """The task that reset() is to open. Equal tasks must be identical: draw only from `seed`, or look up row
+    `index`."""
 
     def __init__(self, index, seed, split):
         self.index = index  # 0, 1, 2, ...
-        self.seed = seed  # below 2**53, another for each task
+        self.seed = seed  # below 2**53, different for each task
         self.split = split  # "train" or "validation": they must not share tasks
 
 
@@ -61,7 +62,7 @@ class Response(str):
     problem = ""  # why what looks like a tool call cannot be read
 
     def tag(self, name):
-        """The text between the first <name> and the </name> after it, without white space around; None without one."""
+        """The text between the first <name> and the </name> after it, stripped; None if there is no such pair."""
         found = re.search("<%s>(.*?)</%s>" % (re.escape(name), re.escape(name)), self, re.DOTALL)
         return found.group(1).strip() if found else None
 
@@ -75,13 +76,13 @@ class Tool:
 
 
 class Prompt:
-    """How an episode begins, or how it continues with a whole new context. A str does where only `user` is needed."""
+    """How an episode begins, or how it continues with a whole new context. A str is enough if only `user` is needed."""
 
     def __init__(self, user="", system="", history=(), assistant_prefix="", tools=(), ground_truth=(), info=None):
         self.user, self.system, self.assistant_prefix = user, system, assistant_prefix
         self.history = list(history)  # {"role": ..., "content": ...} each, between the system message and `user`
         self.tools = list(tools)
-        self.ground_truth = list(ground_truth)  # answers that count as right
+        self.ground_truth = list(ground_truth)  # answers that count as correct
         self.info = dict(info or {})  # about the task, for reports
 
     def to_json(self, is_opening):
@@ -99,7 +100,7 @@ class Prompt:
 
 
 class Reply:
-    """The answer to a response. A str does where the episode continues with it as the next user message."""
+    """The answer to a response. A str is enough if the episode continues with it as the next user message."""
 
     def __init__(self, text="", reward=0.0, done=False, success=False, penalty=0.0, valid_action=True, inline=False,
                  results=None, prompt=None, outcome="finished", tool="", status="", measures=None, answer=None):
@@ -107,16 +108,16 @@ class Reply:
         self.reward = reward  # of this turn
         self.done = done
         self.success = success
-        self.penalty = penalty  # at most 0: part of what is learnt from, never of the reported score
+        self.penalty = penalty  # at most 0: part of the training signal, never of the reported score
         self.valid_action = valid_action
         self.inline = inline  # the text continues the assistant's message, as a search result does
-        self.results = results  # tool results instead of a user message: a text for each call, in order
+        self.results = results  # tool results instead of a user message: a str for each call, in order
         self.prompt = prompt  # a Prompt that replaces the whole context
         self.outcome = outcome  # how it ended: finished, out_of_turns, out_of_tokens, unparsable, tool_failed
         self.tool = tool  # the tool that the turn called, and the status of its result, for the metrics
         self.status = status
         self.measures = measures  # numbers of the finished episode, for the metrics
-        self.answer = answer  # the final answer as a text, the same for all that are equal
+        self.answer = answer  # the final answer as a str, the same for all equal answers
 
     def to_json(self, response):
         message = {"text": self.text, "reward": float(self.reward)}
@@ -143,20 +144,20 @@ class Reply:
 class Environment:
     """One episode. A new object is made for each, with the recipe's `env.settings` as keyword arguments.
 
-    `reset`, `step` and `close` may be coroutines (`async def`). Then all episodes run at once, in one event loop that
-    lives as long as the process, and an episode that waits holds up no other."""
+    `reset`, `step` and `close` may be coroutines (`async def`). Then all episodes run concurrently, in one event loop
+    that lives as long as the process, and a waiting episode delays no other."""
 
     max_turns = 1
     max_response_tokens = 400
-    stop = ()  # texts that end a response early and stay in it: "</search>"
+    stop = ()  # strings that end a response early and stay in it: "</search>"
     think_tag = "think"
     action_tags = ("answer",)
     replay = False  # True: the same task and responses get the same replies, so that rollouts may branch
-    clone = False  # True: copy() works, which is quicker
+    clone = False  # True: copy() works, which is faster
     answer_lead = ""  # what a response says right before its final answer; information gain needs it
-    tokenizer_words = ()  # for a small model with a tokenizer of its own: words that are single tokens,
+    tokenizer_words = ()  # for a small model with its own tokenizer: words that are single tokens,
     tokenizer_added_tokens = ()  # tags that are,
-    tokenizer_texts = ()  # and texts to train the rest from; without any, the rest is bytes
+    tokenizer_texts = ()  # and strings to train the rest from; without any, the rest is bytes
 
     def reset(self, task):
         """The first prompt of the task: a str or a Prompt."""
@@ -167,7 +168,7 @@ class Environment:
         raise NotImplementedError
 
     def step_batch(self, environments, responses):
-        """Answers one response of each of `environments` at once; override it where that is quicker.
+        """Answers one response of each of `environments` together; override it if that is faster.
 
         `self` is one of them. With it, set `batch = True`."""
         return [environment.step(response) for environment, response in zip(environments, responses)]
@@ -179,15 +180,15 @@ class Environment:
         return copy.deepcopy(self)
 
     def anchor(self):
-        """A key of the present state, equal for equal states of one task; "" where there is none."""
+        """A key of the present state, equal for equal states of one task; "" without one."""
         return ""
 
     def demonstrate(self, observation, progress):
-        """The next response of an expert, for SFT. `progress`: from 0 to 1, how far it is."""
+        """The next response of an expert, for SFT. `progress`: of SFT, from 0 to 1."""
         raise NotImplementedError
 
     def close(self):
-        """The episode is over, or nobody needs the rest of it."""
+        """The episode is over, or the rest of it is not needed."""
 
 
 def _text_of(value, name):
@@ -218,7 +219,7 @@ def _response(request):
 
 
 class EnvironmentServer(Server):
-    """Keeps the episodes. `make`: of one, from the settings."""
+    """Keeps the episodes. `make` makes one from the settings."""
 
     def __init__(self, make):
         super().__init__()
@@ -299,7 +300,7 @@ def serve(environment):
 
 
 def named(spec):
-    """The class or function that "my_file.py:name" names. Where there is none, the first call says why."""
+    """The class or function that "my_file.py:name" names. If it cannot be found, the first call says why."""
     try:
         return load(spec)
     except BaseException as error:

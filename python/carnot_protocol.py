@@ -1,4 +1,4 @@
-"""How Python files answer Carnot: requests and answers in JSON, one a line (docs/process_environments.md).
+"""How Python files answer Carnot: requests and answers in JSON, one per line (docs/process_environments.md).
 
 carnot_environment.py, carnot_reward.py, carnot_tools.py and carnot_chat_template.py derive their servers from Server;
 carnot_tracker.py reads by take_pipes(). Nothing here is for users.
@@ -20,7 +20,7 @@ PROTOCOL = 1
 @functools.lru_cache(maxsize=None)
 def take_pipes():
     """The descriptors that Carnot writes to and reads from. Children inherit neither. From now on standard input is
-    empty, and standard output goes where standard error does."""
+    empty, and standard output goes to standard error."""
     pipes = os.dup(0), os.dup(1)
     empty = os.open(os.devnull, os.O_RDONLY)
     os.dup2(empty, 0)
@@ -30,17 +30,17 @@ def take_pipes():
     return pipes
 
 
-# Carnot says so. What the script does next may start programs already.
+# Carnot sets this variable. Done at once, because the script may start programs next.
 if os.environ.pop("CARNOT_PROTOCOL", "") != "":
     take_pipes()
 
 
-# ---- functions and coroutines of the user's
+# ---- the user's functions and coroutines
 
 @functools.lru_cache(maxsize=None)
 def _event_loop():
-    """The event loop of the process, in a thread of its own from the first use on."""
-    import asyncio  # which takes its time
+    """The event loop of the process, in a separate thread from the first use on."""
+    import asyncio  # a slow import
 
     loop = asyncio.new_event_loop()
 
@@ -63,7 +63,7 @@ def start(coroutine):
 
 
 def finish(coroutine):
-    """What a coroutine returns that waits for nothing."""
+    """The result of a coroutine that awaits nothing."""
     try:
         coroutine.send(None)
     except StopIteration as end:
@@ -72,7 +72,7 @@ def finish(coroutine):
 
 
 async def _in_a_thread(function):
-    """What it returns, while the event loop goes on."""
+    """Its result; the event loop keeps running meanwhile."""
     loop = _event_loop()
     ended = loop.create_future()
 
@@ -94,8 +94,8 @@ async def _in_a_thread(function):
 
 @functools.lru_cache(maxsize=None)
 def load(spec):
-    """The function or class that "my_file.py:name" or "my_module:name" names. A file finds the modules next to it, a
-    module is also looked for where the program was started."""
+    """The function or class that "my_file.py:name" or "my_module:name" names. A file finds the modules next to it; a
+    module is also looked for in the folder where the program was started."""
     path, _, name = spec.rpartition(":")
     if not path or not name:
         raise ValueError("expected FILE:FUNCTION, got %r" % spec)
@@ -124,15 +124,15 @@ def _is_own(frame):
 
 
 class Failures:
-    """Words for exceptions. A traceback is printed once; how often it came, at 10, 100, 1000 times."""
+    """Messages for exceptions. A traceback is printed once, and its count at 10, 100, 1000 times."""
 
-    MOST = 1000  # texts that are remembered
+    MOST = 1000  # remembered tracebacks
 
     def __init__(self):
         self.counts = {}
 
     def text_of(self, error):
-        """What Carnot is told: "ValueError: not five (my_reward.py, line 12)"."""
+        """What is reported to Carnot: "ValueError: not five (my_reward.py, line 12)"."""
         shown = traceback.TracebackException(type(error), error, error.__traceback__)
         frames = [frame for frame in shown.stack if not _is_own(frame)]
         users = [frame for frame in frames if not frame.filename.startswith(_LIBRARIES)]
@@ -158,18 +158,19 @@ class Failures:
 # ---- requests and answers
 
 class Server:
-    """Answers requests by the coroutine that `op` names."""
+    """Answers requests with the coroutine that `op` names."""
 
     def __init__(self):
-        self.at_once = False  # each request is answered beside the others
+        self.at_once = False  # requests are answered concurrently
         self.failures = Failures()
 
     def is_for_the_loop(self, request):
-        """Whether the event loop answers it, where requests are answered at once; otherwise a thread of its own."""
+        """If requests are answered concurrently: whether the event loop answers this one; otherwise a separate thread
+        does."""
         return True
 
     async def value(self, function, *arguments, **named):
-        """What a function or coroutine of the user's returns."""
+        """The result of one of the user's functions or coroutines."""
         if self.at_once and not inspect.iscoroutinefunction(function):
             made = await _in_a_thread(functools.partial(function, *arguments, **named))
         else:
@@ -179,7 +180,7 @@ class Server:
         return await made if self.at_once else start(made).result()
 
     async def answer(self, request):
-        """The line that answers a request; None where there is none to give."""
+        """The line that answers a request; None if it needs no answer."""
         try:
             message = await getattr(self, request["op"])(request)
             if message is None:

@@ -1,14 +1,14 @@
-"""Scores responses for Carnot with Python functions of yours: `env.reward: my_reward.py:score` in a recipe.
+"""Scores responses for Carnot with your Python functions: `env.reward: my_reward.py:score` in a recipe.
 
     def score(completions, answer, **columns):
         return [1.0 if a in c else 0.0 for c, a in zip(completions, answer)]
 
 The function gets lists, one entry for each response, and returns as many numbers. It may ask for: `completions` (the
-responses), `prompts` (what they answer, as text), `answers` (right answers, a list each), and the columns of the data
-set by their names. Each call has one or several groups: all responses to a task, one after the other. An exception is a
-failure of the machinery for each response of the call, a score that is not a finite number for its own response. Of
-several functions, one that returns None for a response leaves it to the others. Carnot starts this file; it is not to be
-imported.
+responses), `prompts` (what they answer, as text), `answers` (a list of correct answers each), and the columns of the
+data set by name. Each call has one or several groups: all responses to a task, one after the other. An exception is an
+infrastructure failure of every response of the call; a score that is not a finite number, of its own response. Of
+several functions, one that returns None for a response leaves it to the others. Carnot starts this file; do not import
+it.
 
 A function written for verl, compute_score(data_source, solution_str, ground_truth, extra_info=None), scores one response
 at a time and returns a number, or a dictionary with "score".
@@ -22,7 +22,7 @@ import carnot_protocol
 
 
 def of_verl(function):
-    """The function in the shape of Carnot's, where it has verl's."""
+    """The function with Carnot's signature, if it has verl's."""
     if not {"solution_str", "ground_truth"} <= set(inspect.signature(function).parameters):
         return function
 
@@ -35,7 +35,7 @@ def of_verl(function):
                                  row.get("extra_info"))
                 found.append(score["score"] if isinstance(score, dict) else score)
             except Exception as error:
-                found.append(error)  # of this response alone
+                found.append(error)  # of this response only
         return found
 
     return scores
@@ -109,7 +109,7 @@ class RewardServer(carnot_protocol.Server):
                           request) for request in requests]
 
     def answered(self, scores):
-        """What the functions say of one response, by their places."""
+        """The functions' scores of one response, in order."""
         try:
             if all(score is None for score in scores) and len(scores) > 1:
                 raise ValueError("no function returned a score")

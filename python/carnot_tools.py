@@ -1,4 +1,4 @@
-"""Tools for Carnot from Python functions of yours: `env.tools: ["my_tools.py:search"]` in a recipe.
+"""Tools for Carnot from your Python functions: `env.tools: ["my_tools.py:search"]` in a recipe.
 
     def search(query: str, limit: int = 3) -> str:
         '''Searches the web.
@@ -9,14 +9,15 @@
         '''
         return my_engine.search(query)[:limit]
 
-The name, the type hints and the docstring (Google's or reST's style) become what the policy is told. What is not a str
-is returned as JSON. An exception is an error that the policy reads, and may do better; but ConnectionError,
-TimeoutError, what they caused, and Unavailable are failures of the machinery, and the trajectory counts nowhere.
+The name, the type hints and the docstring (Google's or reST's style) become the policy's description of the tool.
+Results other than a str are returned as JSON. An exception is an error that the policy reads and can react to; but
+ConnectionError, TimeoutError, exceptions caused by them, and Unavailable are infrastructure failures, and the
+trajectory does not count.
 
-Functions are called from several threads at once; those that are `async def` share one event loop. A function that
+Functions are called from several threads concurrently; those that are `async def` share one event loop. A function that
 changes what later calls see says so with `function.changes_state = True`: rollouts then do not branch.
 
-Carnot starts this file; only Unavailable is to be imported.
+Carnot starts this file; import only Unavailable.
 """
 
 import collections.abc
@@ -33,10 +34,10 @@ import carnot_protocol
 
 
 class Unavailable(Exception):
-    """What the tool needs is away: no fault of the policy."""
+    """Something that the tool needs is unavailable: not the policy's fault."""
 
 
-# ---- what the policy is told
+# ---- what the policy sees
 
 _PLAIN = {str: "string", int: "integer", float: "number", bool: "boolean", type(None): "null", dict: "object",
           list: "array", tuple: "array"}
@@ -92,7 +93,7 @@ def _choices(values):
 
 
 def _any_of(schemas):
-    """Plain types become a list of types, as most chat templates can write."""
+    """Plain types become a list of types, which most chat templates can write."""
     if all(set(one) == {"type"} and isinstance(one["type"], str) for one in schemas):
         return {"type": [one["type"] for one in schemas]}
     return {"anyOf": schemas}
@@ -111,7 +112,7 @@ _REST_FIELD = re.compile(r"^:(\w+)([^:]*):\s*(.*)$")
 
 
 def docstring_of(function):
-    """What the docstring says of the function, and of each parameter."""
+    """What the docstring says about the function, and about each parameter."""
     text, about, parameters = inspect.getdoc(function) or "", [], {}
     section, indent, name = None, None, None
     for line in text.splitlines():
@@ -174,7 +175,7 @@ def describe(function, spec):
 # ---- calls
 
 def value_of(hint, value):
-    """The JSON value as the hint has it: an Enum's member, a dataclass, a tuple."""
+    """The JSON value as its hint's type: an Enum's member, a dataclass, a tuple."""
     origin, arguments = typing.get_origin(hint), typing.get_args(hint)
     if hasattr(hint, "__metadata__"):
         return value_of(arguments[0], value)
@@ -225,7 +226,7 @@ def text_of(value):
 
 
 def is_of_the_machinery(error):
-    """Whether the exception, or one that led to it, says that something is away."""
+    """Whether the exception, or one that led to it, says that something is unavailable."""
     seen = set()
     while error is not None and id(error) not in seen:
         if isinstance(error, (ConnectionError, TimeoutError, MemoryError, Unavailable)):
@@ -262,7 +263,7 @@ class ToolServer(carnot_protocol.Server):
     async def hello(self, request):
         if self.problem is not None:
             raise self.problem
-        # A schema travels as text: the order of its keys is what the policy reads.
+        # A schema is sent as a string: the policy reads its keys in this order.
         tools = [dict(one, parameters=json.dumps(one["parameters"], ensure_ascii=False)) for one in self.descriptions]
         return {"protocol": carnot_protocol.PROTOCOL, "tools": tools}
 

@@ -10,10 +10,10 @@
 
 In a recipe:  track: {command: [python3, my_tracker.py, colour=red]}
 
-Carnot starts the script and writes JSON lines to its standard input (docs/trackers.md), which serve() keeps to itself;
-arguments such as colour=red become keyword arguments of the class. What the script prints goes into Carnot's log. An
-exception is printed, and the next message is handled as usual; only one in start() ends the script, and Carnot starts
-it again. Nothing that happens here changes or delays the run.
+Carnot starts the script and writes JSON lines to its standard input (docs/trackers.md), which serve() reserves for
+itself; arguments such as colour=red become keyword arguments of the class. What the script prints goes into Carnot's
+log. An exception is printed, and the next message is handled as usual; only one in start() ends the script, and Carnot
+starts it again. Nothing that happens here changes or delays the run.
 """
 
 import json
@@ -29,7 +29,7 @@ PROTOCOL = 1
 
 
 class Run:
-    """What start() is told."""
+    """The argument of start()."""
 
     def __init__(self, message):
         self.id = message["run"]  # the same whenever this run continues
@@ -37,17 +37,18 @@ class Run:
         self.folder = message["folder"]
         self.config = message["config"]  # every setting by dotted key: "train.learning_rate"
         self.resumed = message["resumed"]  # it continues from a checkpoint
-        self.restarted = message["restarted"]  # the script ended before, and what it was told then is not repeated
+        self.restarted = message["restarted"]  # the script ended before, and the messages of that time are not repeated
 
 
 class Tracker:
     """Override what you need."""
 
     def start(self, run):
-        """Once, first."""
+        """Called once, first."""
 
     def stage(self, stage, step, steps):
-        """`stage` ("sft", "train") continues after `step` of `steps`; later steps that were told before come again."""
+        """`stage` ("sft", "train") continues after `step` of `steps`; later steps that were reported before come
+        again."""
 
     def metrics(self, stage, step, values):
         """Numbers by name (docs/metrics.md). A step may come again, with the same or with further names."""
@@ -56,14 +57,15 @@ class Tracker:
         """One trajectory: a dict with step, uid, traj_id, outcome, success, score, turns, gts, measures, input, output."""
 
     def dropped(self, lines):
-        """So many messages are missing here, since this script did not keep up."""
+        """This many messages are missing here, because this script did not keep up."""
 
     def end(self, status, message):
-        """Once, last: "complete", "interrupted", "failed" (then `message` says why) or, where Carnot was killed, "lost"."""
+        """Called once, last: "complete", "interrupted", "failed" (then `message` says why) or, if Carnot was killed,
+        "lost"."""
 
 
 def _settings(arguments):
-    """name=value; values are JSON where they can be."""
+    """name=value; values are JSON if they parse as such."""
     settings = {}
     for argument in arguments:
         name, equals, value = argument.partition("=")
@@ -106,7 +108,7 @@ def serve(tracker_class, lines=None):
     ended = False
     for line in lines:
         if not line.endswith(b"\n"):
-            break  # Carnot was killed while it wrote
+            break  # Carnot was killed while writing
         message = json.loads(line)
         ended = ended or message["type"] == "end"
         try:

@@ -7,13 +7,13 @@
 
 Settings:
     id         of the environment, as gymnasium.make() takes it ("my_module:MyGame-v0" imports the module first)
-    actions    names of a Discrete space's actions, in their order; numbers without
-    prompt     what the game is about, said first
-    max_turns  of an episode; the environment's own limit without, or 100
+    actions    names of a Discrete space's actions, in order; default: numbers
+    prompt     what the game is about, shown first
+    max_turns  of an episode; default: the environment's own limit, or 100
     wrapper    "my_module:MyWrapper", put around it: for action spaces that are not discrete, observations in words
-Whatever else there is goes to gymnasium.make(). Observations are what the render mode "ansi" draws, or else the
+All other settings go to gymnasium.make(). Observations are what the render mode "ansi" draws, or else the
 observation as JSON. An episode is a success if the last `info` says so (`is_success`, `success`), or else if its return
-reaches the environment's reward threshold, or its last reward is positive where there is no threshold.
+reaches the environment's reward threshold, or, without a threshold, if its last reward is positive.
 """
 import functools
 import json
@@ -41,7 +41,7 @@ def without_colours(text):
 
 
 def plain(value):
-    """An observation as JSON has it; numbers with four digits."""
+    """An observation as JSON; numbers with four digits."""
     if isinstance(value, dict):
         return {str(key): plain(one) for key, one in value.items()}
     if isinstance(value, (list, tuple)):
@@ -74,7 +74,7 @@ class Gymnasium(Environment):
         self.total, self.steps = 0.0, 0
 
     def reset(self, task):
-        # Odd seeds are for validation, so that the splits never share a task. 31 bits: more than some games take.
+        # Odd seeds are for validation, so that the splits never share a task. 31 bits: some games accept no more.
         seed = 2 * (task.seed % 2**30) + (task.split == "validation")
         self.observation, _ = self.game.reset(seed=seed)
         return "%s\n\n%s\n\n%s" % (self.prompt, self.shown(), self.legal_actions())
@@ -117,7 +117,7 @@ class Gymnasium(Environment):
         return "Answer with integers (%s), like this: <answer>%s</answer>" % (ranges, example)
 
     def action(self, answer):
-        """What `answer` means; None if it is no action."""
+        """The action that `answer` names; None if it is not an action."""
         if answer is None:
             return None
         if isinstance(self.space, Discrete):

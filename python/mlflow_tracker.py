@@ -12,7 +12,7 @@ import mlflow
 from carnot_tracker import Tracker, serve
 
 STATUS = {"complete": "FINISHED", "interrupted": "KILLED"}
-PARAMETERS_AT_ONCE = 100  # a limit of MLflow's
+PARAMETERS_AT_ONCE = 100  # MLflow's limit
 
 
 def allowed(name):

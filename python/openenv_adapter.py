@@ -5,21 +5,21 @@
       command: [python3, python/openenv_adapter.py]
       settings: ["url=http://localhost:8000", max_turns=10]
 
-Start the environment's server first, for as many sessions as there are episodes at a time:
+Start the environment's server first, with a session for every concurrent episode:
 `create_app(..., max_concurrent_envs=512)`; OpenEnv's default is one.
 
 Settings:
     url        of the server
-    prompt     what it is about, said first
-    max_turns  of an episode; 10 without
-    field      of the action that the answer fills; without, the only one there is, or the answer is a JSON object
-    show       the observation's field to show; all without
+    prompt     what it is about, shown first
+    max_turns  of an episode; default: 10
+    field      of the action that the answer fills; default: its only field, or else the answer is a JSON object
+    show       the observation's field to show; default: all
     replay     true if a seed and the same actions always lead to the same observations
-Whatever else there is goes to the environment's reset(), with the task's seed.
+All other settings go to the environment's reset(), with the task's seed.
 
 An environment of MCP tools (its action is a tool call) offers them to the policy as tools. A response that calls none
-ends the episode. In any other the action is what stands between <answer> and </answer>. The rewards of the steps are
-those of the turns. An episode is a success if the last reward is positive.
+ends the episode. In any other environment the action is the text between <answer> and </answer>. The rewards of the
+steps are those of the turns. An episode is a success if the last reward is positive.
 """
 import functools
 import json
@@ -32,7 +32,7 @@ from carnot_environment import Environment, Prompt, Reply, Tool, serve
 
 @functools.lru_cache(maxsize=None)
 def action_fields(url):
-    """JSON schemas of the fields that a policy fills, and the names of those that it must."""
+    """JSON schemas of the fields that a policy fills, and the names of the required ones."""
     direct = urllib.request.build_opener(urllib.request.ProxyHandler({}))
     with direct.open(url.rstrip("/") + "/schema", timeout=60) as answer:
         schema = json.load(answer)["action"]
@@ -53,7 +53,8 @@ class OpenEnv(Environment):
 
     async def reset(self, task):
         self.client = await GenericEnvClient(base_url=self.url).connect()
-        # Odd seeds are for validation, so that the splits never share a task. 31 bits: more than some worlds take.
+        # Odd seeds are for validation, so that the splits never share a task. 31 bits: some environments accept no
+        # more.
         seed = 2 * (task.seed % 2**30) + (task.split == "validation")
         result = await self.client.reset(seed=seed, **self.reset_arguments)
         texts = [self.prompt, self.shown(result.observation)]
@@ -132,7 +133,7 @@ class OpenEnv(Environment):
         return about + "Answer like this: <answer>%s</answer>" % self.field
 
     def action(self, answer):
-        """What `answer` means; None if it cannot be read."""
+        """The action that `answer` names; None if it cannot be parsed."""
         if answer is None:
             return None
         if self.field and self.fields[self.field].get("type") == "string":

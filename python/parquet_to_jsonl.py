@@ -4,8 +4,8 @@
     pip install pyarrow==26.0.1
     python3 python/parquet_to_jsonl.py train.parquet train.jsonl
 
-A row keeps its columns. The file appears whole or not at all. Without its name the lines go to standard output, and an
-empty one ends them: Carnot reads Parquet files in this way.
+A row keeps its columns. The file appears complete or not at all. Without its name the lines go to standard output,
+followed by an empty one: this is how Carnot reads Parquet files.
 """
 
 import argparse
@@ -46,7 +46,7 @@ def main():
     parser.add_argument("jsonl", nargs="?")
     arguments = parser.parse_args()
     if not os.path.exists(arguments.parquet):
-        raise SystemExit(f"{arguments.parquet}: is not there")
+        raise SystemExit(f"{arguments.parquet}: does not exist")
     if arguments.jsonl:
         print(f"{convert(arguments.parquet, arguments.jsonl)} rows in {arguments.jsonl}", file=sys.stderr)
         return

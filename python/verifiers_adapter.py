@@ -8,16 +8,16 @@
 Settings:
     id         up to verifiers 0.3: what load_environment() takes, or "my_file.py:function" that returns an environment;
                from 0.4 on: the id of a taskset, or of a module that is one
-    max_turns  of an episode; the environment's own limit without, or 10
-    success    the reward from which on an episode is a success; 1 without
-    harness    from 0.4 on: the program that plays the conversation; null, a chat with the task's tools, without
+    max_turns  of an episode; default: the environment's own limit, or 10
+    success    the reward from which an episode is a success; default: 1
+    harness    from 0.4 on: the program that plays the conversation; default: null, a chat with the task's tools
     replay     true if a task and the same responses always lead to the same replies
-Whatever else there is goes to load_environment(), or is the taskset's configuration.
+All other settings go to load_environment(), or are the taskset's configuration.
 
 verifiers drives its rollout itself and asks a server for each completion. This file is that server: a request is the
-next turn of the episode, the policy's response is the completion. So every environment of verifiers works that needs
-one policy and one rollout for a reward. Its reward is that of the last turn. Task i is row i; where there are no rows
-for evaluation, the last tenth is for validation.
+next turn of the episode, the policy's response is the completion. So every verifiers environment works whose reward
+needs only one policy and one rollout. Its reward is that of the last turn. Task i is row i; without rows for
+evaluation, the last tenth is for validation.
 """
 import asyncio
 import functools
@@ -32,13 +32,13 @@ import verifiers
 
 from carnot_environment import Environment, Prompt, Reply, Tool, load, serve
 
-KEY = "CARNOT_VERIFIERS_KEY"  # an environment variable: verifiers wants the name of one
-POLICY_ERRORS = ("ToolParseError", "ToolCallError")  # of the policy, where the environment stops at them
+KEY = "CARNOT_VERIFIERS_KEY"  # an environment variable, because verifiers needs the name of one
+POLICY_ERRORS = ("ToolParseError", "ToolCallError")  # of the policy, if the environment stops at them
 MOST_ROWS = 10000  # of a taskset without an end
 
 
 def first_for_validation(count):
-    """Where the last tenth of `count` rows begins."""
+    """The first of the last tenth of `count` rows."""
     if count < 2:
         raise ValueError("the environment has %d rows; expected at least 2" % count)
     return count - max(1, count // 10)
@@ -109,7 +109,7 @@ class LoadedTaskset:
 
 
 class CompletionServer:
-    """Chat completions over HTTP, on the loopback interface. The model's name says which episode asks."""
+    """Chat completions over HTTP, on the loopback interface. The model's name says which episode is asking."""
 
     def __init__(self):
         self.episodes = {}
@@ -152,7 +152,7 @@ def text_of(content):
 
 
 def message_from(said):
-    """A message of the OpenAI API as Carnot has it."""
+    """A message of the OpenAI API in Carnot's form."""
     message = {"role": said["role"], "content": text_of(said.get("content"))}
     if said.get("tool_calls"):
         message["tool_calls"] = [{"id": call["id"], "name": call["function"]["name"],
@@ -164,7 +164,7 @@ def message_from(said):
 
 
 def message_to(response):
-    """A response of the policy as the OpenAI API has it. verifiers takes an empty one for a failure of the server."""
+    """A response of the policy in the OpenAI API's form. verifiers treats an empty one as a failure of the server."""
     message = {"role": "assistant", "content": str(response) or " "}
     if response.tool_calls:
         message["content"] = re.sub(r"<tool_call>.*?</tool_call>", "", response, flags=re.DOTALL).strip()
@@ -184,7 +184,7 @@ def prompt_from(body):
 
 
 def continuation(before, body):
-    """The reply that shows what is new after the messages `before`; a whole new context where they were changed."""
+    """The reply with what is new after the messages `before`; a whole new context if they were changed."""
     messages = [message_from(said) for said in body["messages"]]
     new = messages[len(before):]
     roles = {message["role"] for message in new}

@@ -19,7 +19,7 @@ class WandbTracker(Tracker):
     def start(self, run):
         settings = dict({"name": run.name}, **self.settings)
         self.run = wandb.init(id=run.id, resume="allow", config=run.config, **settings)
-        # Steps are a metric: wandb's own may not come again.
+        # Steps are a metric: wandb's own must not repeat.
         self.run.define_metric("*", step_metric="step")
         self.run.define_metric("sft/*", step_metric="sft/step")
 

@@ -1,4 +1,4 @@
-// reference/adamw.h -- AdamW as its paper writes it (arXiv:1711.05101, Algorithm 2), one number at a time.
+// reference/adamw.h -- AdamW as in its paper (arXiv:1711.05101, Algorithm 2), one number at a time.
 #pragma once
 
 #include <vector>

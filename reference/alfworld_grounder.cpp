@@ -72,8 +72,8 @@ AlfworldGrounder::Node AlfworldGrounder::parse(const std::vector<std::string>& w
   return list;
 }
 
-/// "?l - location, ?r - receptacle" has, as the original reads it, a variable of a type "location,", of which there is
-/// nothing.
+/// "?l - location, ?r - receptacle" has, as the original reads it, a variable of the type "location,", of which there
+/// is no object.
 std::vector<AlfworldGrounder::Variable> AlfworldGrounder::variables(const Node& list, Word dash) {
   std::vector<Variable> all;
   std::size_t untyped = 0;
@@ -158,7 +158,7 @@ bool AlfworldGrounder::is_bound(const Node& node, const std::vector<Word>& bindi
     const std::string& text = texts_[static_cast<std::size_t>(node.word)];
     return text[0] != '?' || binding[static_cast<std::size_t>(node.word)] >= 0;
   }
-  // What a quantifier binds itself need not be bound.
+  // What a quantifier binds need not be bound before.
   if (!node.children.empty() && node.children[0].word >= 0 &&
       texts_[static_cast<std::size_t>(node.children[0].word)] == "exists") {
     std::vector<Word> inner = binding;
@@ -201,7 +201,7 @@ bool AlfworldGrounder::exists(const std::vector<Variable>& all, std::size_t next
 
 void AlfworldGrounder::ground(const Action& action, std::size_t next, std::vector<Word>& binding,
                               std::vector<Grounded>& all) const {
-  // Each condition is asked as soon as its variables are bound: the same as asking all of them at the end.
+  // Each condition is checked as soon as its variables are bound: the same as checking all of them at the end.
   for (const auto& [bound, condition] : action.conditions)
     if (bound == next && !holds(condition, binding)) return;
   if (next == action.parameters.size()) return all.push_back({.action = &action, .binding = binding});

@@ -13,10 +13,10 @@ namespace carnot::reference {
 
 class AlfworldGrounder {
  public:
-  /// Texts of well-formed PDDL.
+  /// Strings of well-formed PDDL.
   AlfworldGrounder(std::string_view domain, std::string_view problem);
 
-  /// Commands of the actions whose precondition holds, sorted, each once; going to where one is is none.
+  /// Commands of the actions whose precondition holds, sorted, each once; going to the current place is left out.
   std::vector<std::string> admissible() const;
   /// Carries out an admissible command.
   void apply(const std::string& command);

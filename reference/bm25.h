@@ -1,4 +1,4 @@
-// reference/bm25.h -- BM25 by its definition: every document is counted again for every query.
+// reference/bm25.h -- BM25 by its definition: counts every document again for every query.
 #pragma once
 
 #include <string>

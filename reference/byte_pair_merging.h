@@ -7,7 +7,7 @@
 
 namespace carnot::reference {
 
-/// `merges` in the order of their ranks. Merges the leftmost pair of the lowest rank until no pair is in the list.
+/// Merges the leftmost pair of the lowest rank until no pair is in `merges`, which are in the order of their ranks.
 std::vector<std::string> merge_pairs(std::vector<std::string> symbols,
                                      const std::vector<std::pair<std::string, std::string>>& merges);
 

@@ -1,5 +1,5 @@
-// reference/decoder.h -- the slow reference of the engine: the whole prefix again for every token, one sequence at a
-// time.
+// reference/decoder.h -- the slow reference of the engine: computes the whole prefix again for every token, one
+// sequence at a time.
 #pragma once
 
 #include <functional>

@@ -5,13 +5,13 @@
 
 namespace carnot::reference {
 
-/// (r_i - mean) / (std with n - 1 + 1e-6); 0 for one value alone and for equal values.
+/// (r_i - mean) / (std with n - 1 + 1e-6); 0 for a single value and for equal values.
 double group_relative(const std::vector<double>& rewards, std::size_t i, bool divide_by_std);
 
-/// r_i minus the mean of the others; 0 for one value alone.
+/// r_i minus the mean of the others; 0 for a single value.
 double leave_one_out(const std::vector<double>& rewards, std::size_t i);
 
-/// sum over k >= t of (gamma lambda)^(k - t) (r_k + gamma V_{k+1} - V_k), over the sampled tokens alone.
+/// sum over k >= t of (gamma lambda)^(k - t) (r_k + gamma V_{k+1} - V_k), over the sampled tokens only.
 double gae(const std::vector<double>& rewards, const std::vector<double>& values, std::size_t t, double gamma,
            double lambda);
 

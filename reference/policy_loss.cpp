@@ -127,29 +127,30 @@ struct Step {
 
 }  // namespace
 
-LossTwin policy_loss(const ObjectiveOptions& options, const LossSequences& sequences) {
+SlowLoss policy_loss(const ObjectiveOptions& options, const LossSequences& sequences) {
   const Step step{options, sequences};
-  LossTwin twin;
+  SlowLoss result;
   for (std::size_t i = 0; i < sequences.size(); ++i) {
-    twin.by_logprob.emplace_back();
-    twin.by_entropy.emplace_back();
-    twin.by_value.emplace_back();
+    result.by_logprob.emplace_back();
+    result.by_entropy.emplace_back();
+    result.by_value.emplace_back();
     for (std::size_t t = 0; t < sequences[i].size(); ++t) {
       const LossToken& token = sequences[i][t];
       const double plain = step.share(i, t, false);
       double value_slope = 0;
-      twin.policy += step.share(i, t, true) * step.token_loss(i, t);
-      twin.kl += plain * step.kl(token);
-      twin.entropy += plain * token.entropy;
-      twin.value += plain * step.value_error(token, &value_slope);
-      twin.by_logprob[i].push_back(step.policy_gradient(i, t) + options.kl_coefficient * plain * step.kl_slope(token));
-      twin.by_entropy[i].push_back(-options.entropy_coefficient * plain);
-      twin.by_value[i].push_back(options.value_coefficient * plain * value_slope);
+      result.policy += step.share(i, t, true) * step.token_loss(i, t);
+      result.kl += plain * step.kl(token);
+      result.entropy += plain * token.entropy;
+      result.value += plain * step.value_error(token, &value_slope);
+      result.by_logprob[i].push_back(step.policy_gradient(i, t) +
+                                     options.kl_coefficient * plain * step.kl_slope(token));
+      result.by_entropy[i].push_back(-options.entropy_coefficient * plain);
+      result.by_value[i].push_back(options.value_coefficient * plain * value_slope);
     }
   }
-  twin.loss = twin.policy + options.kl_coefficient * twin.kl - options.entropy_coefficient * twin.entropy +
-              options.value_coefficient * twin.value;
-  return twin;
+  result.loss = result.policy + options.kl_coefficient * result.kl - options.entropy_coefficient * result.entropy +
+                options.value_coefficient * result.value;
+  return result;
 }
 
 }  // namespace carnot::reference

@@ -19,7 +19,7 @@ struct LossToken {
 /// By trajectory, in reading order.
 using LossSequences = std::vector<std::vector<LossToken>>;
 
-struct LossTwin {
+struct SlowLoss {
   double loss = 0;
   double policy = 0, kl = 0, entropy = 0, value = 0;  ///< reduced, before their coefficients
   /// Gradients by sequence and token.
@@ -27,6 +27,6 @@ struct LossTwin {
 };
 
 /// The loss of a whole step. The divisor of TokenSumOverConstant is options.reduction_constant.
-LossTwin policy_loss(const ObjectiveOptions& options, const LossSequences& sequences);
+SlowLoss policy_loss(const ObjectiveOptions& options, const LossSequences& sequences);
 
 }  // namespace carnot::reference

@@ -21,8 +21,8 @@ double turn_gain_z(Steps all, std::size_t i, int k);
 /// sum over k' >= k of discount^(k' - k) z_k', over the root of the number of terms; 0 without terms.
 double accumulated_gain(Steps all, std::size_t i, int k, double discount);
 
-/// IGPO: sum over k' >= k of discounted gains and, at the last turn, the outcome, each normalised in the group,
-/// jointly or apart.
+/// IGPO: sum over k' >= k of discounted gains and, at the last turn, the outcome, each normalised in the group, jointly
+/// or separately.
 double joint_gain(Steps all, std::size_t i, int k, double discount, bool separate);
 
 /// Tree-GRPO: z among the group's rewards + z among the tree's.
@@ -37,7 +37,7 @@ double span_weight(Steps all, std::size_t i, std::size_t t, double think, double
 /// Mean of `value` over the counting trajectories of the same tree that pass through turn k of i's path.
 double shared_mean(Steps all, std::size_t i, int k, const std::vector<double>& value);
 
-/// RAGEN's two levels, for tokens and rewards of sampled tokens alone; ends[t]: token t ends its turn.
+/// RAGEN's two levels, for tokens and rewards of sampled tokens only; ends[t]: token t ends its turn.
 double bilevel_advantage(const std::vector<double>& reward, const std::vector<double>& value,
                          const std::vector<bool>& ends, std::size_t t, double gamma, double lambda, double turn_gamma);
 

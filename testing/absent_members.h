@@ -1,4 +1,5 @@
-// testing/absent_members.h -- the promise every credit rule makes: who does not count changes nothing and gets nothing.
+// testing/absent_members.h -- the promise of every credit rule: members that do not count change nothing and get
+// nothing.
 #pragma once
 
 #include <functional>

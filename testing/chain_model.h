@@ -1,5 +1,5 @@
-// testing/chain_model.h -- a model whose next token depends on the last one alone, as a test says: for what a policy
-// has to say word for word. Needs LibTorch.
+// testing/chain_model.h -- a model whose next token depends only on the last one, as a test specifies: for policies
+// that must say something word for word. Needs LibTorch.
 #pragma once
 
 #include <map>
@@ -9,7 +9,7 @@
 
 namespace carnot::testing {
 
-/// After token t, all but certainly next.at(t); after others, any token alike.
+/// After token t, almost certainly next.at(t); after others, all tokens are equally likely.
 inline Model chain_model(int vocab_size, int max_positions, const std::map<TokenId, TokenId>& next) {
   const Model model(ModelConfig{.vocab_size = vocab_size,
                                 .hidden_size = vocab_size,

@@ -45,7 +45,7 @@ inline const Tokenizer& template_tokenizer() {
   return tokenizer;
 }
 
-/// Templates are rendered by python/ and .venv of the source tree, wherever the build folder is.
+/// Templates are rendered by python/ and .venv of the source tree, regardless of the build folder.
 inline void use_source_python() { ::setenv("CARNOT_PYTHON", source_path("python").c_str(), 0); }
 
 inline ChatTemplate template_of(const std::string& jinja) {

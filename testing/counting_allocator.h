@@ -1,5 +1,5 @@
-// testing/counting_allocator.h -- bytes of CPU tensors that are alive, and the most that were. Header only,
-// because this library does not link LibTorch.
+// testing/counting_allocator.h -- bytes of live CPU tensors, and their maximum. Header only, because this library does
+// not link LibTorch.
 #pragma once
 
 #include <c10/core/Allocator.h>
@@ -23,7 +23,7 @@ class CountingAllocator final : public c10::Allocator {
   CountingAllocator(const CountingAllocator&) = delete;
   CountingAllocator& operator=(const CountingAllocator&) = delete;
 
-  /// Of tensors made since then; those made before and freed since do not count.
+  /// Of tensors made since then; those made before do not count.
   std::int64_t live() const { return live_; }
   std::int64_t peak() const { return peak_; }
   void forget_peak() { peak_ = live_.load(); }

@@ -1,9 +1,9 @@
 // testing/device_emulation.h -- device code as C++: the threads of a block one after the other, on the processor.
 //
 // A source that includes this and then a .cu file compiles its kernels as functions, which emulate_launch() runs. Each
-// thread of a block runs on its own stack until it reaches a barrier; when all have, the next phase begins. What
-// no barrier orders is therefore run in the order of the threads, or in others: results that differ between orders
-// show a missing barrier. Shared memory is static. No warps: shuffles and votes are not there.
+// thread of a block runs on its own stack until it reaches a barrier; when all have, the next phase begins. What no
+// barrier orders therefore runs in the order of the threads, or in another one: results that differ between orders
+// reveal a missing barrier. Shared memory is static. There are no warps: shuffles and votes are missing.
 #pragma once
 
 #include <bit>
@@ -16,22 +16,22 @@ struct EmulatedIndex {
   unsigned x = 0, y = 0, z = 0;
 };
 
-/// In which order threads run between two barriers, and blocks one after the other.
+/// The order of threads between two barriers, and of blocks.
 enum class ThreadOrder { Ascending, Descending, Shuffled };
 
 /// Calls kernel() for every thread of every block. A check fails if the threads of a block do not meet at the same
 /// barriers.
 void emulate_launch(unsigned blocks, unsigned threads, ThreadOrder order, const std::function<void()>& kernel);
 
-/// Ends a phase of the thread that runs. `line` tells barriers apart.
+/// Ends a phase of the running thread. `line` identifies the barrier.
 void emulated_barrier(int line);
 
-/// Of the thread that runs.
+/// Of the running thread.
 extern EmulatedIndex emulated_thread, emulated_block;
 
 }  // namespace carnot::testing
 
-// The words of CUDA C++ that our device code uses.
+// The keywords of CUDA C++ that our device code uses.
 #define __global__
 #define __device__
 #define __shared__ static

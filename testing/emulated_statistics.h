@@ -1,4 +1,4 @@
-// testing/emulated_statistics.h -- the statistics' device kernels, run on the processor from the text that GPUs get.
+// testing/emulated_statistics.h -- the statistics' device kernels, run on the CPU from the source that GPUs get.
 #pragma once
 
 #include <memory>
@@ -8,7 +8,7 @@
 
 namespace carnot::testing {
 
-/// With blocks of 32 threads, so that small rows take several rounds.
+/// With blocks of 32 threads, so that even small rows take several rounds.
 std::unique_ptr<cuda::StatisticsKernels> emulated_statistics(ThreadOrder order);
 
 /// The forward kernel of float with as many threads as on a GPU.

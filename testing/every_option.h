@@ -11,7 +11,7 @@ class EveryOption final : public Command {
  public:
   void declare(OptionParser& take) override {
     take.operand("RECIPE", recipe_, "YAML file", Presence::Required);
-    take.operand("KEY=VALUE", overrides_, "laid over it");
+    take.operand("KEY=VALUE", overrides_, "applied over it");
     take.flag("--dry-run", dry_run_, "print");
     take.flag_off("--no-color", colour_, "brackets");
     take.text("--chat", "NAME", chat_, "a string");

@@ -10,7 +10,7 @@
 
 namespace carnot::testing {
 
-/// Sets each field whose full name ("aem.lambda") has a value; numbers and words are written as text.
+/// Sets each field whose full name ("aem.lambda") has a value; numbers and words are written as strings.
 class FieldSettings final : public FieldVisitor {
  public:
   explicit FieldSettings(std::map<std::string, std::string> values = {}) : values_(std::move(values)) {}

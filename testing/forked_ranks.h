@@ -1,5 +1,4 @@
-// testing/forked_ranks.h -- a group of ranks as processes of this machine, forked by a test, which get a report of
-// each.
+// testing/forked_ranks.h -- a group of ranks as processes of this machine, forked by a test, with a report of each.
 #pragma once
 
 #include <arpa/inet.h>
@@ -71,7 +70,7 @@ inline std::vector<ForkedRank> fork_ranks(int size, const std::function<std::str
     CARNOT_CHECK_GE(process, 0);
     if (process == 0) {
       alarm(300);
-      std::signal(SIGPIPE, SIG_IGN);  // as the program does: c10d writes to ranks that are gone
+      std::signal(SIGPIPE, SIG_IGN);  // as the program does: c10d writes to ranks that have ended
       std::string report;
       try {
         report = body({.rank = rank,

@@ -1,4 +1,4 @@
-// testing/hang.h -- calls that hang until the test ends: whoever waits for one never comes back.
+// testing/hang.h -- calls that hang until the test ends.
 #pragma once
 
 #include <atomic>
@@ -9,7 +9,7 @@
 
 namespace carnot::testing {
 
-/// Declare it before what makes the calls. Its destructor lets them go on, and waits until they have.
+/// Declare it before what makes the calls. Its destructor releases them, and waits until they have returned.
 class Hang {
  public:
   ~Hang() {

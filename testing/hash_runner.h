@@ -1,8 +1,8 @@
 // testing/hash_runner.h -- a model runner whose logits are a hash of the context, read back through the block tables.
 //
-// The cache holds tokens instead of keys and values, so that any mistake of bookkeeping (a shared block written, a
-// copy forgotten, a position skipped) changes the logits that follow. Header only, because this
-// library does not link LibTorch.
+// The cache holds tokens instead of keys and values, so that any bookkeeping mistake (a shared block written, a copy
+// forgotten, a position skipped) changes the logits that follow. Header only, because this library does not link
+// LibTorch.
 #pragma once
 
 #include <ATen/Functions.h>
@@ -44,10 +44,11 @@ class HashRunner : public ModelRunner {
     const auto* tokens = tokens_T.const_data_ptr<std::int64_t>();
     const auto* positions = positions_T.const_data_ptr<std::int64_t>();
     largest_batch = std::max<int>(largest_batch, static_cast<int>(tokens_T.size(0)));
-    std::set<int> written;  // a real forward writes the sequences' blocks at the same time
+    std::set<int> written;  // a real forward pass writes the sequences' blocks at the same time
     for (const PagedRows& rows : sequences)
       for (int block = rows.past / kBlockTokens; block * kBlockTokens < rows.past + rows.end - rows.begin; ++block)
-        CARNOT_CHECK(written.insert(rows.blocks[block]).second, "two sequences of one forward write one block");
+        CARNOT_CHECK(written.insert(rows.blocks[block]).second,
+                     "two sequences of one forward pass write the same block");
     for (const PagedRows& rows : sequences)
       for (int row = rows.begin; row < rows.end; ++row)
         slot(rows, static_cast<int>(positions[row])) = static_cast<TokenId>(tokens[row]);

@@ -1,5 +1,5 @@
 // testing/invented_and_published.h -- tests that run on invented data in the repository, and on published data of the
-// same format where it is at hand.
+// same format if it is available.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -10,8 +10,8 @@
 
 namespace carnot::testing {
 
-/// The parameter says whether the data is the published one:
-/// INSTANTIATE_TEST_SUITE_P(Data, ..., ::testing::Bool(), testing::data_name).
+/// The parameter says whether the data is published: INSTANTIATE_TEST_SUITE_P(Data, ..., ::testing::Bool(),
+/// testing::data_name).
 class InventedAndPublished : public ::testing::TestWithParam<bool> {
  protected:
   void SetUp() override {

@@ -1,4 +1,4 @@
-// testing/local_http_server.h -- an HTTP server on this machine whose answers a test gives.
+// testing/local_http_server.h -- an HTTP server on this machine whose answers come from a test.
 #pragma once
 
 #include <functional>
@@ -24,7 +24,7 @@ struct GivenAnswer {
 
 class LocalHttpServer {
  public:
-  /// Answers each request by `answer`, on several threads at once.
+  /// Answers each request with `answer`, on several threads.
   explicit LocalHttpServer(std::function<GivenAnswer(const ReceivedRequest&)> answer);
   ~LocalHttpServer();
 
@@ -36,7 +36,7 @@ class LocalHttpServer {
   std::unique_ptr<State> state_;
 };
 
-/// A server that does with each connection, one after the other, what a test says: what it writes need not be HTTP.
+/// A server that passes each connection, one after the other, to a test's function: what it writes need not be HTTP.
 class RawServer {
  public:
   /// `serve` gets the connection's descriptor; it is closed afterwards.
@@ -53,7 +53,7 @@ class RawServer {
 /// Reads the head of a request, up to its empty line.
 void read_head(int descriptor);
 
-/// Writes all of it; false if the other side is gone.
+/// Writes all of it; false if the other side has closed the connection.
 bool write_all(int descriptor, const std::string& bytes);
 
 }  // namespace carnot::testing

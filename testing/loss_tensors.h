@@ -30,7 +30,7 @@ inline Denominators denominators_of(const reference::LossSequences& sequences, s
   return step;
 }
 
-/// The tokens of the sequences [first, last), with every signal; current-policy tensors want gradients.
+/// The tokens of the sequences [first, last), with every signal; current-policy tensors require gradients.
 inline LossInputs inputs_of(const reference::LossSequences& sequences, std::size_t first, std::size_t last,
                             at::ScalarType dtype = at::kDouble) {
   using reference::LossToken;

@@ -1,4 +1,4 @@
-// testing/method_recipes.h -- methods by their names and settings.
+// testing/method_recipes.h -- methods by name and settings.
 #pragma once
 
 #include <gmock/gmock.h>
@@ -26,7 +26,7 @@ inline Method method_of(const std::string& composition, const MethodSettings& se
   return build_method(recipe_of(composition, settings));
 }
 
-/// The names of its credit rules, in their order.
+/// The names of its credit rules, in order.
 inline std::vector<std::string> rules_of(const Method& method) {
   std::vector<std::string> names;
   for (const CreditRule& rule : method.credit) names.push_back(rule.name);

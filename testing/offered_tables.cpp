@@ -1,4 +1,4 @@
-// Offers worlds and tools before the first test of a program.
+// Registers worlds and tools before the first test of a program.
 #include "carnot/tools/tools.h"
 #include "carnot/worlds/worlds.h"
 

@@ -59,7 +59,7 @@ inline at::Tensor loss_of(const Model& model, const PackedBatch& batch, double t
       .sum();
 }
 
-/// The gradients of what training changes, in the order of Model::trained().
+/// The gradients of the trained parameters, in the order of Model::trained().
 inline std::vector<at::Tensor> gradients_of(Model& model, const PackedBatch& batch) {
   model.requires_grad(true);
   loss_of(model, batch).backward();

@@ -1,4 +1,4 @@
-// testing/prepared_environment.h -- an environment with settings, as a recipe would set it up.
+// testing/prepared_environment.h -- an environment with settings, set up as by a recipe.
 #pragma once
 
 #include <memory>

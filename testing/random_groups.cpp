@@ -11,7 +11,7 @@ constexpr const char* kStatuses[] = {"ok", "empty", "timeout"};
 constexpr Outcome kPolicyOutcomes[] = {Outcome::Finished, Outcome::OutOfTurns, Outcome::OutOfTokens,
                                        Outcome::Unparsable, Outcome::ToolFailed};
 
-/// What all turns of a group have in common.
+/// What all turns of a group share.
 struct GroupStyle {
   Context context = Context::Growing;
   bool info_gain = false;

@@ -15,8 +15,8 @@ struct RandomGroupOptions {
   int max_turns = 5;    ///< of a trajectory
   int max_tokens = 6;   ///< of each part of a turn: prompt, sampled, observation. Any part may be empty
   int vocabulary = 100;
-  double branch_share = 0.4;         ///< members that leave an earlier member instead of starting a tree
-  double zero_variance_share = 0.2;  ///< groups whose members all have one score and no penalties
+  double branch_share = 0.4;         ///< members that branch off an earlier one instead of starting a tree
+  double zero_variance_share = 0.2;  ///< groups whose members all have the same score and no penalties
   double invalid_share = 0.1;        ///< members that end InfraFailed
   double dropped_share = 0;          ///< groups that a filter dropped
   double unsampled_share = 0.05;     ///< turns without a sampled token
@@ -25,8 +25,8 @@ struct RandomGroupOptions {
   std::vector<Column> columns{};     ///< every tree gets these, on sampled tokens only
 };
 
-/// Groups that hold every invariant of data/tree.h. Log-probabilities are <= 0, entropies >= 0; a turn's info
-/// gain, where the group has any, is in [-1, 1].
+/// Groups that satisfy every invariant of data/tree.h. Log-probabilities are <= 0, entropies >= 0; a turn's info gain,
+/// if the group has any, is in [-1, 1].
 std::vector<Group> random_groups(RandomStream& random, const RandomGroupOptions& options = {});
 
 /// Numbered as trajectories(groups): random values on sampled tokens, starting values elsewhere.

@@ -12,7 +12,7 @@ namespace carnot::testing {
 /// ObjectiveOptions::reduction_constant of for_every_combination.
 inline constexpr double kReductionConstant = 17;
 
-/// Random tokens of up to three turns a trajectory. Ratios reach far outside every clip range.
+/// Random tokens of up to three turns per trajectory. Ratios reach far outside every clip range.
 inline reference::LossSequences random_loss_sequences(RandomStream& random, std::size_t count) {
   reference::LossSequences sequences(count);
   for (auto& sequence : sequences) {

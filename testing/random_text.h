@@ -1,4 +1,4 @@
-// testing/random_text.h -- random strings that look for trouble in text code.
+// testing/random_text.h -- random strings that provoke bugs in text code.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// testing/scripted_environment.h -- an environment that answers by a hash of what it heard, and misbehaves on request.
+// testing/scripted_environment.h -- an environment that answers with a hash of what it got, and misbehaves on request.
 #pragma once
 
 #include <chrono>
@@ -31,7 +31,7 @@ struct ScriptedOptions {
   std::function<void(int turn, Reply& reply)> change{};
   /// Scores last replies that `change` left unscored.
   std::function<void(std::span<Reply> last_replies)> score_group{};
-  /// Called before a copy is made. What it throws, clone() throws; where it says no, clone() returns null.
+  /// Called before a copy is made. What it throws, clone() throws; if it returns false, clone() returns null.
   std::function<bool(int generation, int turn)> before_copy{};
   Branching branching = Branching::Cloned;
   std::vector<ToolDescription> tools{};

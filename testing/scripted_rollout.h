@@ -7,7 +7,7 @@
 #include <sstream>
 
 #include "carnot/core/base/thread_pool.h"
-#include "carnot/core/branch/independent.h"
+#include "carnot/core/branch/branch.h"
 #include "carnot/core/data/trajectory.h"
 #include "carnot/core/rollout/rollout.h"
 #include "carnot/core/text/chat_families.h"
@@ -59,7 +59,7 @@ inline Rollout roll_out_scripted(const std::vector<RolloutTask>& tasks, const Ro
   return out;
 }
 
-/// Everything that may not depend on timing, as text.
+/// Everything that must not depend on timing, as a string.
 inline std::string described(const Rollout& rollout) {
   std::ostringstream out;
   out.precision(17);
@@ -85,8 +85,8 @@ inline std::string described(const Rollout& rollout) {
 }
 
 /// Every turn that a leaf's own trajectory sampled equals the reference implementation's tokens after the whole prefix,
-/// computed afresh.
-inline void expect_tokens_of_the_twin(const Rollout& rollout, double temperature = 1) {
+/// computed from scratch.
+inline void expect_tokens_of_the_reference(const Rollout& rollout, double temperature = 1) {
   const HashRunner model(small_tokenizer().vocab_size(), 1);
   for (const Trajectory& trajectory : trajectories(rollout.groups)) {
     const std::vector<TokenId> tokens = trajectory.tokens();

@@ -1,5 +1,5 @@
 // testing/shops.h -- the shops that tests of WebShop run in: one with 57 invented products (tests/tasks/large_shop),
-// and the one with 1000 published products where they are at hand. Both sell a hooded sweatshirt, in vintage camo and
+// and the one with 1000 published products where they are available. Both sell a hooded sweatshirt, in vintage camo and
 // large: a goal of four attributes, two options and a price.
 #pragma once
 
@@ -23,7 +23,7 @@ class EveryShop : public InventedAndPublished {
     return published() ? published_path("webshop") : source_path("tests/tasks/large_shop");
   }
 
-  /// Opened once a process.
+  /// Opened once per process.
   static std::shared_ptr<const Shop> shop(ShopGoalKind goals = ShopGoalKind::Synthetic) {
     static std::map<std::pair<bool, ShopGoalKind>, std::shared_ptr<const Shop>> shops;
     auto& opened = shops[{published(), goals}];

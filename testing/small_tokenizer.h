@@ -1,4 +1,4 @@
-// testing/small_tokenizer.h -- a tokenizer of a few hundred tokens, trained in a moment, for tests that need text.
+// testing/small_tokenizer.h -- a tokenizer of a few hundred tokens, trained in moments, for tests that need text.
 #pragma once
 
 #include <string>
@@ -25,7 +25,7 @@ inline const Tokenizer& small_tokenizer() {
   return tokenizer;
 }
 
-/// A text on which the split pattern of backtracking_tokenizer() backtracks without end.
+/// A string on which the split pattern of backtracking_tokenizer() backtracks endlessly.
 inline const std::string kBacktracks = std::string(60, 'a') + "c";
 
 inline const Tokenizer& backtracking_tokenizer() {

@@ -1,4 +1,4 @@
-// testing/thread_limit.h -- a process that can start few further threads, as under a pids limit. For death tests.
+// testing/thread_limit.h -- limits how many more threads a process can start, as a pids limit does. For death tests.
 #pragma once
 
 #include <sys/resource.h>
@@ -7,7 +7,7 @@
 namespace carnot::testing {
 
 /// From now on this process, which has one thread, can start `count` more at most. The limit counts all threads of a
-/// user and does not bind root, so that root first becomes a user whom no other process has, as tests run side by side.
+/// user and does not bind root, so root first becomes a user that has no other process, because tests run concurrently.
 /// False if that is not allowed.
 inline bool limit_new_threads(int count) {
   const auto nobody_else = static_cast<uid_t>(1'000'000'000 + getpid());

@@ -1,5 +1,5 @@
-// testing/trials.h -- how often a test tries random input: a tenth as often where a sanitizer makes a try ten times as
-// long.
+// testing/trials.h -- how often a test tries random input: a tenth as often under a sanitizer, which makes each try ten
+// times as slow.
 #pragma once
 
 namespace carnot::testing {

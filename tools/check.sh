@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
-# What takes too long for the continuous integration: every test under the sanitizers, types compared by the linker,
+# Checks that take too long for continuous integration: every test under the sanitizers, types compared by the linker,
 # every system call, long fuzzing. Called by `./run check`.
 #
 #   ./run check [stage ...]       thread learning fuzz faults address; all of them by default
-#   CARNOT_FUZZ_SECONDS=600       time of each fuzz target
+#   CARNOT_FUZZ_SECONDS=600       time for each fuzz target
 #   CARNOT_JOBS=2                 compilers and cases at a time; ./run check sets it to what the machine can hold
 #   CARNOT_FAULT_CASES=all        or how many of each fault test, chosen by CARNOT_FAULT_SEED
 #
-# A stage continues where it stopped: build-check/STAGE holds what passed on this state of the sources and what was printed.
+# A stage continues where it stopped: build-check/STAGE records what passed on this state of the sources, and its logs.
 # The last result of each stage is in bench/results/check.md.
 set -euo pipefail
 cd "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")/.."
@@ -25,7 +25,7 @@ fail() {
   exit 1
 }
 
-# What names the sources: the last commit to more than the report, and the changes on top of it if there are any.
+# The name of the sources: the last commit that changed more than the report, and later changes if there are any.
 sources() {
   local changes
   changes=$(git diff HEAD -- . ":!$REPORT")
@@ -49,7 +49,7 @@ open_stage() {
 result_of() { awk -F '\t' -v name="$2" '$1 == name { print $2 }' "$STATE/$1/results" 2>/dev/null || true; }
 passed() { [[ $(result_of "$1" "$2") == passed ]]; }
 
-# What a log says about its size: fault cases, executions of a fuzz target, or tests.
+# The amount that a log reports: fault cases, executions of a fuzz target, or tests.
 amount() {
   awk '/^[A-Za-z]+\.[A-Za-z]+: [0-9]+ cases/ { all += $2; tried += $4 + $6 }
        /^Done [0-9]+ runs/ { runs = $2; seconds = $5 }
@@ -100,8 +100,7 @@ build() {
   cmake --preset "$preset" && cmake --build --preset "$preset" --parallel "$JOBS" ${1:+--target "$@"}
 }
 
-# Two types of one name are an error of the linker.
-# Each test program is its own case.
+# Two types of the same name are a linker error. Each test program is its own case.
 stage_address() {
   open_stage address ""
   run_case address build build sanitize
@@ -120,10 +119,10 @@ stage_thread() {
   local room room_options rooms=(base env worlds http kernel subprocess sandbox text tools retrieval agent_harness)
   run_case thread build build tsan "${rooms[@]/%/_test}"
   passed thread build || return 0
-  # A test asks for more memory than there can be.
+  # A test requests more memory than can exist.
   local options="allocator_may_return_null=1 suppressions=$PWD/tests/thread_sanitizer.supp"
   for room in "${rooms[@]}"; do
-    # Of the graphs of hnswlib that `retrieval` builds it soon loses the stacks by which they would be passed over.
+    # It soon loses the stacks of hnswlib's graphs in `retrieval`, which the suppressions need.
     [[ $room != retrieval ]] || room_options=" detect_deadlocks=0"
     start_case thread "$room" env TSAN_OPTIONS="$options${room_options:-}" "build-tsan/${room}_test"
     room_options=
@@ -131,7 +130,7 @@ stage_thread() {
   wait
 }
 
-# The continuous integration trains with the first of the seeds.
+# Continuous integration trains with the first of the seeds.
 stage_learning() {
   open_stage learning ""
   run_case learning build build ci learning_test
@@ -142,7 +141,7 @@ stage_learning() {
 stage_faults() {
   local wanted="every case"
   [[ $FAULT_CASES == all ]] || wanted="up to $FAULT_CASES cases of each test, seed ${CARNOT_FAULT_SEED:-0}"
-  # A larger sample than before: what passed earlier passed fewer cases, which `done` names.
+  # A larger sample than before: earlier passes covered fewer cases, which `done` lists.
   if [[ -f $STATE/faults/about && $(sed -n 3p "$STATE/faults/about") != "$wanted" ]]; then
     rm -f "$STATE/faults/results"
   fi
@@ -168,7 +167,7 @@ stage_faults() {
 }
 
 stage_fuzz() {
-  # Longer than before: from the corpus that was found before.
+  # Longer than before: starts from the corpus that was found before.
   if [[ -f $STATE/fuzz/about && $(sed -n 3p "$STATE/fuzz/about") != "$FUZZ_SECONDS s each" ]]; then
     rm -f "$STATE/fuzz/results"
   fi
@@ -195,7 +194,7 @@ compilers() {
   if command -v clang++-19 >/dev/null; then clang++-19 --version | sed -n '1s/^/and /p'; fi
 }
 
-# What the report says of a stage now: a stage that did not run here keeps it.
+# The report's current text about a stage, which a stage that did not run keeps.
 section_of() { awk -v title="## $1" '$0 ~ /^## / { inside = $0 == title; next } inside' "$REPORT" 2>/dev/null || true; }
 
 report_stage() {
@@ -233,7 +232,7 @@ for stage in "$@"; do
   declare -F "stage_$stage" >/dev/null || fail "unknown stage \"$stage\"; expected: ${STAGES[*]}"
 done
 trap report EXIT
-trap 'trap "" TERM; kill -TERM 0; wait; exit 130' INT # what runs in the background does not see Ctrl-C
+trap 'trap "" TERM; kill -TERM 0; wait; exit 130' INT # background processes do not get Ctrl-C
 for stage in "$@"; do "stage_$stage"; done
 failed=$(failures "$@")
 ((failed == 0)) || fail "$failed cases failed; their logs are in $STATE."

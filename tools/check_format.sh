@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Says which C++ sources clang-format would change, and which of their lines have more than 120 columns; fails if
-# there are any. `--fix` rewrites the sources first. Installs clang-format, in the version that the sources follow, into
-# .venv where it is not there yet.
+# Lists the C++ sources that clang-format would change, and lines of more than 120 columns; fails if there are any.
+# `--fix` rewrites the sources first. Installs clang-format, in the version that the sources follow, into .venv if it is
+# missing.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -26,5 +26,5 @@ long = [f"{path}:{number}: {len(line)} columns" for path in sys.argv[1:]
 print("\n".join(long), end="\n" if long else "")
 sys.exit(bool(long))
 PY
-((failed == 0)) || echo "format: tools/check_format.sh --fix rewrites what clang-format knows how to; the rest is by hand" >&2
+((failed == 0)) || echo "format: tools/check_format.sh --fix applies clang-format; fix the rest by hand" >&2
 exit "$failed"

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Builds the documentation as a site into build/site, with mkdocs-material in its own virtual environment.
 #
-# Pages link to each other and to sources by their places in the repository. So the site is built from a copy of the
-# pages, and of the files that they link to, at the same places.
+# Pages link to each other and to sources by their paths in the repository. So the site is built from a copy of the
+# pages, and of the files that they link to, at the same paths.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 

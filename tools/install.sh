@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# Installs what Carnot needs and this machine lacks: Debian packages, LibTorch from the torch wheel in .venv, and there
-# too jinja2, which renders chat templates, and typing_extensions, which torchrun needs.
+# Installs what Carnot needs and this machine lacks: Debian packages, and in .venv LibTorch from the torch wheel,
+# jinja2, which renders chat templates, and typing_extensions, which torchrun needs.
 #
-# Idempotent: with everything in place it changes nothing and needs no network. Outside the project's folder it
-# touches the package manager only. A LibTorch of your own: CMAKE_PREFIX_PATH=/path/to/libtorch tools/install.sh
+# Idempotent: with everything in place it changes nothing and needs no network. Outside the project's folder it uses the
+# package manager only. A LibTorch of your own: CMAKE_PREFIX_PATH=/path/to/libtorch tools/install.sh
 set -Eeuo pipefail
 
 PACKAGES=(
@@ -12,7 +12,7 @@ PACKAGES=(
   python3 python3-venv python3-pip python3-pytest
   libyaml-cpp-dev nlohmann-json3-dev libcli11-dev libspdlog-dev libfmt-dev
   libpcre2-dev libutf8proc-dev liblzma-dev libssl-dev libvalijson-dev libcpp-httplib-dev libseccomp-dev libgloo-dev
-  libhnswlib-dev bubblewrap libnats-dev nats-server
+  libhnswlib-dev libnats-dev nats-server
   libgtest-dev libgmock-dev
 )
 
@@ -51,7 +51,7 @@ install_packages() {
   local missing as_root=()
   mapfile -t missing < <(missing_packages)
   if ((${#missing[@]} == 0)); then
-    say "all ${#PACKAGES[@]} Debian packages are there."
+    say "all ${#PACKAGES[@]} Debian packages are installed."
     return
   fi
   if ((EUID != 0)); then
@@ -66,7 +66,7 @@ install_packages() {
     fail "apt-get could not install: ${missing[*]}; see its message above."
 }
 
-# A LibTorch that the user names wins over the wheel.
+# A LibTorch that the user names takes precedence over the wheel.
 named_libtorch() {
   local prefix candidate
   IFS=':;' read -ra prefixes <<<"${CMAKE_PREFIX_PATH:-}"
@@ -110,7 +110,7 @@ install_torchrun() {
   "$python" -c 'import typing_extensions' 2>/dev/null && return
   say "installing typing_extensions into .venv, for torchrun"
   "$python" -m pip install --quiet --disable-pip-version-check --no-cache-dir --no-deps typing_extensions ||
-    say "pip could not install typing_extensions: torchrun will not start, all else works."
+    say "pip could not install typing_extensions: torchrun will not start; everything else works."
 }
 
 install_packages

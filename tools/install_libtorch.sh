@@ -31,7 +31,7 @@ make_venv() {
   if "$venv/bin/python" -m pip --version >/dev/null 2>&1; then return; fi
   [[ ! -e $venv && ! -L $venv ]] || fail "$venv exists but has no working pip; remove it and run this again."
   local python
-  for python in python3 /usr/bin/python3; do # a pyenv shim may lead nowhere
+  for python in python3 /usr/bin/python3; do # a pyenv shim may be dangling
     if ! "$python" -c 'import ensurepip, venv' >/dev/null 2>&1; then continue; fi
     say "making a virtual environment in $venv with $("$python" --version)"
     "$python" -m venv "$venv" || fail "could not make a virtual environment in $venv; see the message above."
@@ -42,12 +42,12 @@ make_venv() {
 
 pip_install() {
   local quiet=(--quiet)
-  [[ ! -t 1 ]] || quiet=() # a terminal shows how far the download is
+  [[ ! -t 1 ]] || quiet=() # a terminal shows the download's progress
   "$venv/bin/python" -m pip install "${quiet[@]}" --disable-pip-version-check --no-cache-dir "$@" ||
     fail "pip could not install $*; see its message above (is there a network, and a wheel for this Python?)."
 }
 
-# Where the wheel's libraries are; nothing if there is no wheel.
+# The folder of the wheel's libraries; nothing if there is no wheel.
 torch_folder() {
   local library
   for library in "$venv"/lib/python3*/site-packages/torch/lib/libtorch_cpu.so; do
@@ -55,8 +55,8 @@ torch_folder() {
   done
 }
 
-# The CUDA wheel's libtorch_cpu.so wants two small CUDA libraries, also where there is no GPU. --no-deps left out
-# several gigabytes that are not needed to build or to run on a CPU; these two come back, with the wheel's own pins.
+# The CUDA wheel's libtorch_cpu.so needs two small CUDA libraries, even without a GPU. --no-deps left out several
+# gigabytes that are not needed to build or to run on a CPU; these two are added again, with the wheel's own pins.
 install_cuda_pieces() {
   local packages=$1 metadata toolkit pieces
   metadata=$(find -L "$packages" -path '*/torch-*.dist-info/METADATA' -print -quit)
@@ -82,7 +82,7 @@ get_wheel() {
     say "up to 0.6 GB to download: a minute at 100 Mbit/s, ten at 10"
     pip_install --no-deps "torch==$TORCH_VERSION"
     lib=$(torch_folder)
-    [[ -n $lib ]] || fail "the torch wheel holds no lib/libtorch_cpu.so; expected it below $venv."
+    [[ -n $lib ]] || fail "the torch wheel has no lib/libtorch_cpu.so; expected it below $venv."
   fi
   install_cuda_pieces "${lib%/torch/lib}"
   say "LibTorch is in $lib."

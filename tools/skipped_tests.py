@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Which tests ctest's last run skipped, and why.
+"""Lists the tests that ctest's last run skipped, and why.
 
     tools/skipped_tests.py BUILD_FOLDER              one line for each reason with its number of cases
-    tools/skipped_tests.py BUILD_FOLDER --allowed    the same; exit status 1 where one is not in tests/allowed_skips.toml
+    tools/skipped_tests.py BUILD_FOLDER --allowed    the same; exit status 1 if one is not in tests/allowed_skips.toml
     tools/skipped_tests.py BUILD_FOLDER --programs REASON   the ctest programs that skipped for it, as ctest -R wants them
 
 A test names what the machine lacks (testing/missing.h; "missing REASON: detail"). What it may lack, and how that is
-seen without asking the tests, is in tests/allowed_skips.toml.
+determined without the tests, is in tests/allowed_skips.toml.
 """
 import argparse
 import collections
@@ -41,7 +41,7 @@ def skipped_cases(log):
 
 
 def conditions():
-    """What this machine is, as the words of tests/allowed_skips.toml."""
+    """This machine's properties, in the words of tests/allowed_skips.toml."""
     try:
         processor = pathlib.Path("/proc/cpuinfo").read_text(encoding="utf-8")
     except OSError:

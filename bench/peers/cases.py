@@ -1,25 +1,25 @@
-"""The work that bench/peers/models.py measures, and what is aimed at."""
+"""The work that bench/peers/models.py measures, and its targets."""
 import dataclasses
 import math
 import random
 from typing import Callable, Optional
 
-BIG, TINY, SMALLEST = "qwen2.5-0.5b", "qwen2-43m", "qwen2-smallest"
-NAMES = {BIG: "0.5 B", TINY: "43 M", SMALLEST: "smallest"}
+BIG, MIDDLE, TINY, SMALLEST = "qwen2.5-0.5b", "smollm2-135m", "qwen2-43m", "qwen2-smallest"
+NAMES = {BIG: "0.5 B", MIDDLE: "135 M", TINY: "43 M", SMALLEST: "smallest"}
 
 
 @dataclasses.dataclass
 class Figure:
-    """Of an answer's `key`, seconds, it is `amount` over them in `unit` (or the value itself, where that is 0)."""
+    """`amount` over the seconds of an answer's `key`, in `unit`; if `amount` is 0, the value of `key` itself."""
 
     name: str
     key: str
     amount: float
     unit: str = "tokens/s"
     limit: Optional[Callable] = None  # of Work and Machine: the seconds at best
-    ratios: dict = dataclasses.field(default_factory=dict)  # what is aimed at, by peer
-    fraction: Optional[float] = None  # of the limit, aimed at
-    most: Optional[float] = None  # of the value, aimed at
+    ratios: dict = dataclasses.field(default_factory=dict)  # targets, by peer
+    fraction: Optional[float] = None  # target for the share of the limit
+    most: Optional[float] = None  # target for the value
 
     def value(self, answer):
         return self.amount / answer[self.key] if self.amount else answer[self.key]
@@ -33,11 +33,11 @@ class Case:
     peers: list = dataclasses.field(default_factory=lambda: ["transformers"])
     rounds: int = 5
     dtype: str = "bfloat16"
-    fresh: bool = False  # Carnot's process is a new one, and there is one round
+    fresh: bool = False  # in a new process of Carnot, and only one round
 
 
 def ragged(count, mean, longest):
-    """Lengths around a mean as trajectories have them: many short ones, a few long ones."""
+    """Lengths around a mean like those of trajectories: many short ones, a few long ones."""
     draws = random.Random(0)
     return [min(longest, max(16, int(0.8 * mean * math.exp(0.67 * draws.gauss(0, 1))))) for _ in range(count)]
 
@@ -116,6 +116,8 @@ def all_cases():
         memory_case(BIG, 512, True),
         product_case(BIG, 256),
         product_case(BIG, 2048),
+        decode_case(MIDDLE, 32, 128, 32, {"transformers": 4}, 0.60, 0.60),
+        train_case(MIDDLE, "16 x 128", [128] * 16, 0.4, 16, 2, 0.60, 3, 2048),
         decode_case(TINY, 64, 128, 32, {"transformers": 15, "llama.cpp": 2}, 0.55),
         answers_case(TINY, 256, 32, 32, {"transformers": 5, "llama.cpp": 1.5}, 3),
         train_case(TINY, "16 x 128", [128] * 16, 1.0, 16, 1.5, 0.50, 3, 2048),

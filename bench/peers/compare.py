@@ -7,10 +7,10 @@
 Rounds alternate: Carnot, then PyTorch, each with two threads. Peers:
   training  transformers' Qwen2 in eager PyTorch, float32, SDPA; sequences padded to the longest of a chunk, chunks
             sorted by length; cross entropy on the counted tokens; AdamW (foreach). Tokens are counted unpadded.
-  rollout   transformers' generate: whole multi-turn episodes of the recorded lengths, sampled at temperature 1, a
-            batch of 64, padded on the left, a call per turn with the cache of that turn. Every sequence stops at its own
-            recorded length, and goes on with the recorded tool result. Tokens are the sampled ones.
-  step      a whole step of GRPO by TRL's GRPOTrainer, with that rollout as its rollout_func: 64 trajectories and two
+  rollout   transformers' generate: whole multi-turn episodes of the recorded lengths, sampled at temperature 1, a batch
+  of 64, padded on the left, one call per turn with that turn's cache. Every sequence stops at its own recorded length,
+  and continues with the recorded tool result. Tokens are the sampled ones. step      a whole step of GRPO by TRL's
+  GRPOTrainer, with that rollout as its rollout_func: 64 trajectories and two
             updates of 32. Tokens are the sampled ones.
 
 --json prints each row as a JSON object: name, ours, peer, ratio, limit_fraction, peak_mebibytes (the last two null).
@@ -142,7 +142,7 @@ class StepTimes(TrainerCallback):
 
 
 def trl_step_speed(checkpoint, episodes):
-    """Sampled tokens a second of TRL's step: the rollout, and two updates of half of the trajectories."""
+    """Sampled tokens per second of TRL's step: the rollout, and two updates of half of the trajectories."""
     from datasets import Dataset
     from trl import GRPOConfig, GRPOTrainer
 

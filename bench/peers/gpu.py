@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What others reach on the same GPU: one cell of the table of tools/gpu_check/bench.
+"""What other libraries reach on the same GPU: one cell of the table of tools/gpu_check/bench.
 
     bench/peers/gpu.py                                   the names of the cells
     bench/peers/gpu.py CELL [--device cuda|cpu] [--small]

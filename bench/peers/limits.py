@@ -1,16 +1,16 @@
-"""What passes of a model read and compute at least, and how long that takes on a machine at best."""
+"""The least that passes of a model read and compute, and how long that takes on a machine at best."""
 import dataclasses
 
 
 @dataclasses.dataclass
 class Machine:
-    read: float  # bytes a second
-    bfloat16: float  # operations a second
+    read: float  # bytes per second
+    bfloat16: float  # operations per second
     float32: float
 
 
 class Work:
-    """What passes of a model's shape read and compute at least, in bfloat16."""
+    """The least that passes of a model's shape read and compute, in bfloat16."""
 
     def __init__(self, config):
         hidden, width = config["hidden_size"], config["intermediate_size"]

@@ -5,7 +5,7 @@
     bench/peers/model_worker.py llama.cpp FOLDER         the same folder's model.gguf
     bench/peers/model_worker.py make SHAPE FOLDER        writes both, with random weights in bfloat16
 
-Reads a JSON object a line and answers each with one, until the input ends. Two settings that the requests of Carnot's
+Reads a JSON object per line and answers each with one, until the input ends. Two settings that the requests of Carnot's
 program do not have: `attention` (eager or sdpa) and `sequences`, how many of them one pass of training pads.
 """
 import concurrent.futures
@@ -43,7 +43,7 @@ def forget_peak():
 
 
 class Clock:
-    """What passes between two calls of note(), on the wall and of the processors, into an answer."""
+    """Adds the wall and processor time between two calls of note() to an answer."""
 
     def __init__(self):
         self.answer, self.last = {}, self.now()
@@ -96,7 +96,7 @@ class Transformers:
                 "entropy": (-(log_p.exp() * log_p).sum(-1)).tolist()}
 
     def generate(self, ids, tokens, sequences=1):
-        """When each new token was there."""
+        """The time of each new token."""
         times = []
 
         def note_time(input_ids, scores, **kwargs):
@@ -401,7 +401,7 @@ def make_folder(shape, folder):
     folder.mkdir(parents=True, exist_ok=True)
     safetensors.torch.save_file(weights, folder / "model.safetensors", {"format": "pt"})
     write_gguf(config, weights, folder / "model.gguf")
-    # Last, so that a folder with it is whole.
+    # Last, so that a folder with it is complete.
     (folder / "config.json").write_text(json.dumps(config | {"torch_dtype": "bfloat16"}, indent=2))
 
 
@@ -414,7 +414,7 @@ def serve(worker):
         forget_peak()
         try:
             answer = getattr(worker, request["do"])(request)
-        except Exception as error:  # the next request may work
+        except Exception as error:  # the next request may succeed
             answer = {"error": f"{type(error).__name__}: {error}"}
         answer["peak_mebibytes"] = peak_mebibytes()
         print(json.dumps(answer), file=answers, flush=True)

@@ -1,18 +1,18 @@
 #!/usr/bin/env python3
-"""Carnot and its peers on models of real shapes: the same work on the same weights, in turn, in one run.
+"""Carnot and its peers on models of real shapes: the same work on the same weights, alternating, in one run.
 
     python3 -m venv .peers && .peers/bin/pip install -r bench/peers/requirements.txt
     .peers/bin/python bench/peers/models.py                    everything: about 20 minutes on two processors
-    .peers/bin/python bench/peers/models.py --only decode      rows whose case has this in its name
-    .peers/bin/python bench/peers/models.py --missing          what this processor has no figure of yet
+    .peers/bin/python bench/peers/models.py --only decode      only cases with this in their name
+    .peers/bin/python bench/peers/models.py --missing          only cases without a figure of this processor
     .peers/bin/python bench/peers/models.py --small --out x    every case with a very small model, to see that it works
-    .peers/bin/python bench/peers/models.py --page             only writes the page again
+    .peers/bin/python bench/peers/models.py --page             only rewrites the page
 
 Each side is a process that holds the model and answers requests: build/model_requests_bench, and
 bench/peers/model_worker.py with transformers or llama.cpp. First, all sides compute the log-probabilities and entropies
 of the same tokens, which are compared with transformers in float32. Then a case's requests go to each side in turn, for
-so many rounds; a figure is the median, a ratio the median of the rounds' ratios. Of transformers' attentions, eager and
-sdpa, the faster one of the first round counts. What memory and arithmetic give at best is measured in the same run.
+several rounds; a figure is the median, a ratio the median of the rounds' ratios. Of transformers' attentions, eager and
+sdpa, the faster one of the first round counts. The best rates of memory and arithmetic are measured in the same run.
 
 Rows are kept by processor in bench/results/models.json, and all of them are written to bench/results/models.md. With
 --json, each row is a line on standard output: name, ours, peer, ratio, limit_fraction, peak_mebibytes.
@@ -73,7 +73,7 @@ class Side:
 
 
 class Sides:
-    """The processes of one shape, started when they are first asked."""
+    """The processes of one shape, started at their first request."""
 
     def __init__(self, options, shape):
         self.options, self.shape = options, shape
@@ -121,7 +121,7 @@ def mean_difference(a, b):
 
 
 def check_outputs(sides, peers):
-    """The mean error of each side's log-probabilities and entropies in nats; raises where one is too large."""
+    """The mean error of each side's log-probabilities and entropies in nats; raises if one is too large."""
     vocabulary = json.loads((sides.folder / "config.json").read_text())["vocab_size"]
     draws = random.Random(1)
     request = {"do": "log_probs", "tokens": [draws.randrange(vocabulary) for _ in range(128)]}
@@ -140,7 +140,7 @@ def check_outputs(sides, peers):
 
 
 def best_variants(answers, figures):
-    """Of {variant: answer}, those that are the fastest in some figure."""
+    """The variants of {variant: answer} that are the fastest in some figure."""
     return {min(answers, key=lambda v: answers[v][figure.key]) for figure in figures}
 
 
@@ -191,7 +191,7 @@ def installed(peers):
 
 
 def with_missing_peers(case, rows):
-    """The case with the peers that have no figure yet; nothing where all have."""
+    """The case with the peers that have no figure yet; None if all have."""
     missing = [p for p in case.peers or [None] if any(results.row_name(f, p) not in rows for f in case.figures)]
     return dataclasses.replace(case, peers=[p for p in missing if p]) if missing else None
 
@@ -244,7 +244,7 @@ def run(options):
                 for row in measure_case(case, sides, options):
                     show(row, options.json)
                     kept.add(row | {"load": options.load, "errors": errors}, about(sides, options, errors))
-            except RuntimeError as error:  # the other cases may work
+            except RuntimeError as error:  # the other cases may succeed
                 say(f"  {case.figures[0].name}: {error}")
                 sides.close()
                 sides = Sides(options, shape)
@@ -269,7 +269,7 @@ def main():
     options = parser.parse_args()
     options.threads = 1 if options.processor_time else options.threads
     if not options.page and not (pathlib.Path(options.build) / "model_requests_bench").exists():
-        sys.exit(f"{options.build}/model_requests_bench is not there: ./run build model_requests_bench")
+        sys.exit(f"{options.build}/model_requests_bench is missing: ./run build model_requests_bench")
     run(options)
 
 

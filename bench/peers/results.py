@@ -33,7 +33,7 @@ def row_of(figure, peer, ours, theirs, limit_seconds):
 
 
 def processor(cpuinfo):
-    """The processor's line, and what of it matters to products in bfloat16."""
+    """The processor's name, and its features for products in bfloat16."""
     fields = dict(re.findall(r"^([\w ]+?)\s*: (.*)$", cpuinfo, re.MULTILINE))
     flags = fields.get("flags", "").split()
     sets = [name for flag, name in (("amx_bf16", "AMX"), ("avx512_bf16", "AVX512-BF16")) if flag in flags]
@@ -74,7 +74,7 @@ def table(rows):
 
 
 def page(results, notes):
-    lines = ["# Models of real shapes beside transformers and llama.cpp", "",
+    lines = ["# Models of real shapes compared with transformers and llama.cpp", "",
              "Written by `bench/peers/models.py`, which says how it measures. Figures of a processor are comparable"
              " with each other only; targets that were missed are bold.", ""]
     for name in KNOWN_PROCESSORS + [name for name in results if name not in KNOWN_PROCESSORS]:
@@ -88,7 +88,7 @@ def page(results, notes):
 
 
 class Results:
-    """bench/results/models.json, and the page beside it. What follows the page's line of notes stays as it is."""
+    """bench/results/models.json, and the page next to it. What follows the page's line of notes is kept."""
 
     NOTES = "\n<!-- what follows is written by hand -->\n"
 

@@ -7,9 +7,9 @@
 
 Texts: all of GSM8K, and this repository's own C++ and Python files. Tokenizers: Qwen2's; Llama 3's steps (its pattern,
 ignore_merges, no normaliser) over Qwen2's vocabulary; and the small SentencePiece file of tests/golden/tokenizer.
-Passes alternate; a program's figure is its best pass, so a pass that the machine disturbed counts for neither. The
+Passes alternate; a program's figure is its best pass, so disturbed passes count for neither. The
 peer's is the faster of encode in a loop and encode_batch_fast, which leaves out the offsets. Both must answer with the
-same number of tokens; that the tokens are the same is what the tests check.
+same number of tokens; the tests check that the tokens are the same.
 """
 import argparse
 import json
@@ -83,7 +83,7 @@ def compare(program, tokenizer, texts, rounds, folder):
     ours, theirs = Carnot(program, *paths), HuggingFace(tokenizer, texts)
     passes = [(ours.seconds(), theirs.seconds()) for _ in range(rounds)]
     ours.close()
-    assert all(one[0][1] == one[1][1] for one in passes), "another number of tokens"
+    assert all(one[0][1] == one[1][1] for one in passes), "a different number of tokens"
     return min(one[0][0] for one in passes), min(one[1][0] for one in passes), passes[0][0][1]
 
 

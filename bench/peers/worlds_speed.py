@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""ALFWorld and BM25 beside the programs that others use for them: the same games, the same passages and queries.
+"""ALFWorld and BM25 compared with the usual programs for them: the same games, the same passages and queries.
 
     python3 -m venv peers && peers/bin/pip install -r bench/peers/worlds_requirements.txt
     cmake --build build --target alfworld_bench bm25_bench carnot
@@ -9,12 +9,12 @@
 
 alfworld: games of valid_seen, written as alfworld-download brings them, played with 50 random admissible commands each,
 by ALFWorld itself (one process, no batches; after each command the answer and the admissible commands) and by
-alfworld_bench. Processor time, the games' loading apart.
+alfworld_bench. Processor time, without loading the games.
 
-bm25: queries of eight words in a row of one passage; the three best passages. Carnot's program and Anserini (Lucene) are
-asked for N and for 2 N queries, and the difference counts, so that starting up does not; bm25s and rank_bm25 are called
-in this process. Processor time of all threads. JAR is Anserini's, which the package pyserini==0.22.1 carries
-(pip download --no-deps, unzip); it needs Java 11 or later.
+bm25: queries of eight words in a row of one passage; the three best passages. Carnot's program and Anserini (Lucene)
+run N and 2 N queries, and the difference counts, which excludes the start; bm25s and rank_bm25 are called in this
+process. Processor time of all threads. JAR is Anserini's, which the package pyserini==0.22.1 carries (pip download
+--no-deps, unzip); it needs Java 11 or later.
 """
 import argparse
 import json
@@ -68,7 +68,7 @@ def compare_alfworld(arguments):
                                stdout=subprocess.PIPE).stdout
     opened, played, steps = (sum(column) for column in zip(*plays))
     print(bench)
-    print(f"ALFWorld: {len(plays)} games, {steps} steps: {steps / played:.1f} steps a second of processor time,"
+    print(f"ALFWorld: {len(plays)} games, {steps} steps: {steps / played:.1f} steps per second of processor time,"
           f" {opened / len(plays):.2f} s to open a game")
 
 
@@ -108,7 +108,7 @@ def ask_carnot(program, file, queries):
 
 
 def index_anserini(jar, file, index):
-    """The file has to be alone in a folder for Anserini."""
+    """Anserini needs the file to be alone in a folder."""
     with tempfile.TemporaryDirectory() as folder:
         (pathlib.Path(folder) / file.name).symlink_to(file.resolve())
         return run_timed(["java", "-cp", jar, "io.anserini.index.IndexCollection", "-collection", "JsonCollection",

@@ -50,7 +50,7 @@ TEST_F(CompiledByNvrtc, IsAssemblyOfTheNewestKnownForANewerGpu) {
   }
 }
 
-TEST_F(CompiledByNvrtc, IsNotWhatHasAnErrorWhichIsNamedWithItsLine) {
+TEST_F(CompiledByNvrtc, NamesAnErrorWithItsLine) {
   const auto code = nvrtc_->compile(
       {.name = "broken", .text = "#include \"carnot/cuda/statistics_parameters.h\"\nvoid f() { undeclared(); }\n"}, 90);
   ASSERT_FALSE(code.ok());
@@ -58,18 +58,18 @@ TEST_F(CompiledByNvrtc, IsNotWhatHasAnErrorWhichIsNamedWithItsLine) {
                                                " does not compile it for sm_90: NVRTC_ERROR_COMPILATION\n"));
   EXPECT_THAT(code.error().message, HasSubstr("broken.cu(2): error"));
   EXPECT_THAT(code.error().message, HasSubstr("undeclared"));
-  const auto without_header = nvrtc_->compile({.name = "lost", .text = "#include \"nobody.h\"\n"}, 90);
+  const auto without_header = nvrtc_->compile({.name = "lost", .text = "#include \"missing.h\"\n"}, 90);
   ASSERT_FALSE(without_header.ok());
-  EXPECT_THAT(without_header.error().message, HasSubstr("nobody.h"));
+  EXPECT_THAT(without_header.error().message, HasSubstr("missing.h"));
 }
 
-TEST_F(CompiledByNvrtc, IsNothingForAnArchitectureThatNeverWas) {
+TEST_F(CompiledByNvrtc, FailsForAnUnknownArchitecture) {
   const auto code = nvrtc_->compile(device_programs()[0], 11);
   ASSERT_FALSE(code.ok());
   EXPECT_THAT(code.error().message, HasSubstr("sm_11"));
 }
 
-TEST(NvrtcLibrary, ThatIsMissingOrNoneIsNamed) {
+TEST(NvrtcLibrary, ThatIsMissingOrInvalidIsNamed) {
   const char* before = std::getenv("CARNOT_NVRTC");
   const std::string kept = before != nullptr ? before : "";
   setenv("CARNOT_NVRTC", "/nowhere/libnvrtc.so", 1);

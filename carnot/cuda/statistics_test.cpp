@@ -85,10 +85,10 @@ struct StatisticsCase {
     return {begin, begin + vocabulary};
   }
   std::size_t target(Index r) const { return static_cast<std::size_t>(targets[static_cast<std::size_t>(r)]); }
-  reference::RowStatistics twin(Index r) const {
+  reference::RowStatistics slow(Index r) const {
     return reference::row_statistics(row(r), temperature, target(r), static_cast<std::size_t>(removed));
   }
-  std::vector<double> twin_gradient(Index r) const {
+  std::vector<double> slow_gradient(Index r) const {
     const auto i = static_cast<std::size_t>(r);
     return reference::row_statistics_gradient(row(r), temperature, target(r), static_cast<std::size_t>(removed),
                                               {.logprob = g_logprob[i],
@@ -115,22 +115,22 @@ void expect_near(double found, double expected, const char* what) {
 }
 
 template <class T>
-void expect_like_the_twin(StatisticsCase<T>& given) {
+void expect_like_the_reference(StatisticsCase<T>& given) {
   const auto kernels = emulated_statistics(ThreadOrder::Shuffled);
   kernels->forward(given.forward());
   std::vector<T> gradient(given.logits.size());
   kernels->backward(given.backward(gradient.data()));
   for (Index r = 0; r < given.rows; ++r) {
     const auto i = static_cast<std::size_t>(r);
-    const auto twin = given.twin(r);
-    expect_near<T>(given.logprob[i], twin.logprob, "log-probability");
-    expect_near<T>(given.entropy[i], twin.entropy, "entropy");
-    expect_near<T>(given.logsumexp[i], twin.logsumexp, "logsumexp");
-    if (given.removed > 0) expect_near<T>(given.clamped_entropy[i], twin.clamped_entropy, "clamped entropy");
-    const auto twin_gradient = given.twin_gradient(r);
+    const auto slow = given.slow(r);
+    expect_near<T>(given.logprob[i], slow.logprob, "log-probability");
+    expect_near<T>(given.entropy[i], slow.entropy, "entropy");
+    expect_near<T>(given.logsumexp[i], slow.logsumexp, "logsumexp");
+    if (given.removed > 0) expect_near<T>(given.clamped_entropy[i], slow.clamped_entropy, "clamped entropy");
+    const auto slow_gradient = given.slow_gradient(r);
     for (Index v = 0; v < given.vocabulary; ++v)
       expect_near<T>(gradient[static_cast<std::size_t>(r * given.vocabulary + v)],
-                     twin_gradient[static_cast<std::size_t>(v)], "gradient");
+                     slow_gradient[static_cast<std::size_t>(v)], "gradient");
   }
 }
 
@@ -157,19 +157,19 @@ void try_every_shape() {
         const auto removed = static_cast<Index>(share * static_cast<double>(vocabulary));
         StatisticsCase<T> given(3, vocabulary, std::min(removed, vocabulary - 1), share == 0.2 ? 0.6 : 1);
         given.fill(random, shape);
-        expect_like_the_twin(given);
+        expect_like_the_reference(given);
       }
 }
 
-TEST(DeviceStatistics, EqualTheirSlowTwinInDouble) { try_every_shape<double>(); }
-TEST(DeviceStatistics, EqualTheirSlowTwinInFloat) { try_every_shape<float>(); }
+TEST(DeviceStatistics, EqualTheirSlowReferenceInDouble) { try_every_shape<double>(); }
+TEST(DeviceStatistics, EqualTheirSlowReferenceInFloat) { try_every_shape<float>(); }
 
 TEST(DeviceStatistics, EntriesOfMinusInfinityHaveNoProbabilityAndNoGradient) {
   RandomStream random(4);
   StatisticsCase<float> given(3, 70, 0, 1);
   given.fill(random, [](double x) { return x > 0 ? x : -std::numeric_limits<double>::infinity(); });
   given.targets = {0, 1, 2};  // fill() gives these a finite logit
-  expect_like_the_twin(given);
+  expect_like_the_reference(given);
 }
 
 TEST(DeviceStatistics, ShowWhatIsNotANumber) {
@@ -211,7 +211,7 @@ TEST(DeviceStatistics, DoNotDependOnTheOrderOfThreads) {
   }
 }
 
-TEST(DeviceStatistics, OfARowHaveTheSameBitsWhateverRowsAreBesideIt) {
+TEST(DeviceStatistics, OfARowHaveTheSameBitsWhateverTheOtherRows) {
   RandomStream random(7);
   StatisticsCase<float> all(5, 97, 20, 1);
   all.fill(random, [](double x) { return std::round(4 * x) / 2; });
@@ -270,10 +270,10 @@ TEST(DeviceStatistics, RunWithAsManyThreadsAsOnAGpu) {
     testing::emulate_full_block(ThreadOrder::Shuffled, given.forward());
     for (Index r = 0; r < given.rows; ++r) {
       const auto i = static_cast<std::size_t>(r);
-      const auto twin = given.twin(r);
-      expect_near<float>(given.logprob[i], twin.logprob, "log-probability");
-      expect_near<float>(given.entropy[i], twin.entropy, "entropy");
-      expect_near<float>(given.clamped_entropy[i], twin.clamped_entropy, "clamped entropy");
+      const auto slow = given.slow(r);
+      expect_near<float>(given.logprob[i], slow.logprob, "log-probability");
+      expect_near<float>(given.entropy[i], slow.entropy, "entropy");
+      expect_near<float>(given.clamped_entropy[i], slow.clamped_entropy, "clamped entropy");
     }
   }
 }

@@ -1,7 +1,7 @@
 // http/client.h -- one request to an HTTP server, and its answer, within a time and a size.
 //
 // Every exchange has its own connection. Certificates are checked against the system's. Redirects are not
-// followed: a header with a key would go to whoever the answer names. Proxies are not used.
+// followed: a header with a key would go to the host that the answer names. Proxies are not used.
 #pragma once
 
 #include <chrono>

@@ -68,7 +68,7 @@ TEST(HttpClient, SendsWhatItIsGivenAndReturnsWhatComes) {
   EXPECT_EQ(seen.headers.at("content-type"), "application/json");
 }
 
-TEST(HttpClient, ReturnsAnswersThatAreNoSuccess) {
+TEST(HttpClient, ReturnsUnsuccessfulAnswers) {
   LocalHttpServer server([](const ReceivedRequest&) { return GivenAnswer{.status = 503, .body = "later"}; });
   const auto answer = http_exchange(get(server.url()));
   ASSERT_TRUE(answer.ok());

@@ -1,18 +1,32 @@
 // http/connection.h -- one client of the server: bytes in and out, by TCP or TLS, each within its time.
 #pragma once
 
+#include <openssl/ssl.h>
+
 #include <atomic>
 #include <chrono>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <string_view>
 
 #include "carnot/core/base/descriptor.h"
+#include "carnot/core/base/result.h"
 #include "carnot/http/request_reader.h"
 #include "carnot/http/server.h"
-#include "carnot/http/tls.h"
 
 namespace carnot {
+
+/// Frees what OpenSSL has allocated.
+struct FreeTls {
+  void operator()(SSL_CTX* settings) const { SSL_CTX_free(settings); }
+  void operator()(SSL* session) const { SSL_free(session); }
+};
+using TlsSettings = std::unique_ptr<SSL_CTX, FreeTls>;
+using TlsSession = std::unique_ptr<SSL, FreeTls>;
+
+/// Of a server with these PEM files; null if `certificate` is empty.
+Result<TlsSettings> tls_settings(const std::string& certificate, const std::string& private_key);
 
 class Connection final : public HttpConnection, public ByteSource {
  public:

@@ -13,7 +13,7 @@ struct HttpHeader {
 };
 using HttpHeaders = std::vector<HttpHeader>;
 
-/// The value of the first header of that name, whatever its case; null if there is none.
+/// The value of the first header of that name, whatever its case; null if it is missing.
 const std::string* find_header(const HttpHeaders& headers, std::string_view name);
 
 /// Whether it can be sent: the name is a token (RFC 9110), the value has no line breaks or other control characters.

@@ -112,7 +112,7 @@ TEST(HttpServer, StreamsPiecesAsTheyCome) {
   EXPECT_EQ(received(client, "0\r\n\r\n"), "6\r\npiece1\r\n6\r\npiece2\r\n0\r\n\r\n");
 }
 
-TEST(HttpServer, TellsWhenTheClientHasLeftAndFreesTheAnswer) {
+TEST(HttpServer, ReportsWhenTheClientHasLeftAndFreesTheAnswer) {
   std::promise<void> freed;
   const auto server = started(options(), [&](const HttpCall&, const HttpConnection& connection) {
     EXPECT_TRUE(connection.is_open());
@@ -154,7 +154,7 @@ TEST(HttpServer, RefusesAHeaderThatIsTooLarge) {
   EXPECT_THAT(exchanged(server->port(), request_text("GET", "/", "", headers)), StartsWith("HTTP/1.1 431"));
 }
 
-TEST(HttpServer, WhatIsNoHttpIsAnError) {
+TEST(HttpServer, InvalidHttpIsAnError) {
   const auto server = started(options());
   EXPECT_THAT(exchanged(server->port(), "hello\r\n\r\n"), StartsWith("HTTP/1.1 400"));
   EXPECT_THAT(
@@ -179,7 +179,7 @@ TEST(HttpServer, AnIdleConnectionIsClosed) {
   EXPECT_EQ(received(connected(server->port())), "");
 }
 
-TEST(HttpServer, MoreConnectionsThanThereMayBeAreToldToComeLater) {
+TEST(HttpServer, TooManyConnectionsAreAskedToRetryLater) {
   HttpServerOptions with = options();
   with.max_connections = 2;
   const auto server = started(with);
@@ -354,7 +354,7 @@ TEST(HttpServer, AClientThatHasClosedItsSideGetsItsAnswer) {
   EXPECT_THAT(received(client), HasSubstr("an answer"));
 }
 
-TEST(HttpServer, AnInterimAnswerTellsWhetherAClientThatClosedItsSideIsStillThere) {
+TEST(HttpServer, AnInterimAnswerShowsWhetherAClientThatClosedItsSideIsStillThere) {
   std::promise<void> left;
   const auto server = started(options(), [&](const HttpCall& call, const HttpConnection& connection) {
     if (call.path == "/left") {

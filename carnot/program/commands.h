@@ -8,4 +8,8 @@ namespace carnot {
 /// The table, in the order of `carnot --help`. Adding one: a file, its line in entries.h and here.
 const CommandTable& carnot_commands();
 
+/// Offers worlds, tools, statistics on GPUs, ranks, remote rollouts and sentence encoders, as far as the build has
+/// them. Call it once, before a command runs.
+void make_offers();
+
 }  // namespace carnot

@@ -28,6 +28,16 @@ class CompletionCommand final : public Command {
   std::string shell_ = "bash";
 };
 
+/// The manual page, for `man -l`.
+class ManualCommand final : public Command {
+ public:
+  Exit run(const Console& console) override {
+    const CommandTable& table = carnot_commands();
+    console.out << manual_page(command_usages(table.commands), table.version) << std::flush;
+    return Exit::Success;
+  }
+};
+
 }  // namespace
 
 CommandEntry completion_entry() {
@@ -36,6 +46,10 @@ CommandEntry completion_entry() {
           .summary = "completion of commands, flags and keys, for a shell to read",
           .example = "bash",
           .make = make_command<CompletionCommand>};
+}
+
+CommandEntry manual_entry() {
+  return {.name = "man", .arguments = "", .summary = "the manual page", .make = make_command<ManualCommand>};
 }
 
 }  // namespace carnot

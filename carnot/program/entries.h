@@ -11,7 +11,7 @@ namespace carnot {
 class ApiPolicyFlags;
 
 // Commands that run models.
-/// `api`: makes the flags of a policy behind an API; null: there are none.
+/// `api`: makes the flags of a policy behind an API; null: the build has no such policies.
 CommandEntry evaluate_entry(std::unique_ptr<ApiPolicyFlags> (*api)());
 CommandEntry export_entry();
 CommandEntry import_entry();

@@ -12,7 +12,6 @@
 
 #include "carnot/core/base/file.h"
 #include "carnot/program/commands.h"
-#include "carnot/program/offers.h"
 
 namespace carnot {
 namespace {

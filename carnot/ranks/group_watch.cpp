@@ -46,7 +46,7 @@ Sign read_sign(const std::string& text) {
   return sign;
 }
 
-// In the store a verdict begins with the number of the rank that found it: the one that tells the user.
+// In the store a verdict begins with the number of the rank that found it: the one that reports it.
 std::string text_of_verdict(int rank, const std::string& verdict) { return std::to_string(rank) + " " + verdict; }
 std::string verdict_of_text(const std::string& text) { return text.substr(text.find(' ') + 1); }
 

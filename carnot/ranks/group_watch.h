@@ -24,14 +24,14 @@ struct GroupWatchOptions {
   int rank = 0;
   std::vector<std::string> names{};  ///< of the ranks, for the verdict
   std::string store_name{};          ///< where the store is, and who serves it
-  bool tells_of_store = true;        ///< this rank tells the user where the store is lost: one on each machine
+  bool tells_of_store = true;        ///< this rank reports a lost store: one on each machine does
   WatchTime beat{500};
   WatchTime lost_after{10'000};  ///< a rank that shows no sign for so long is lost
 };
 
 class GroupWatch {
  public:
-  /// Begins to beat. `store` is the watch's own connection: no one else may wait on it.
+  /// Begins to beat. `store` is the watch's own connection: nothing else may wait on it.
   GroupWatch(c10::intrusive_ptr<c10d::Store> store, GroupWatchOptions options);
   ~GroupWatch();
   GroupWatch(const GroupWatch&) = delete;
@@ -43,11 +43,11 @@ class GroupWatch {
   /// Why the group is lost; none while it is not known to be.
   std::optional<std::string> verdict();
 
-  /// Whether this rank is the one that tells the user the verdict.
+  /// Whether this rank is the one that reports the verdict to the user.
   bool is_to_tell();
 
-  /// The verdict after a connection to some rank broke while this one did `what`: waits a few beats until somebody
-  /// finds out which rank it was, and says `reason` if no one does.
+  /// The verdict after a connection to some rank broke while this one did `what`: waits a few beats until a rank
+  /// finds out which one it was, and gives `reason` if none does.
   std::string verdict_after(const std::string& what, const std::string& reason);
 
   /// After so long a wait for the others: a verdict on a rank that lives, but is not where this one is; empty if all

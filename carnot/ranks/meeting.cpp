@@ -67,7 +67,7 @@ bool is_loopback(const std::string& address) { return address.starts_with("127."
 
 std::vector<std::uint8_t> as_bytes(const std::string& text) { return {text.begin(), text.end()}; }
 
-/// What each rank tells the others before they meet.
+/// What each rank announces before they meet.
 struct Member {
   std::string host{};
   std::string process{};

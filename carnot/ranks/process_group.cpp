@@ -85,9 +85,9 @@ class ProcessGroup::Connection {
   std::int64_t next_mark(const std::string& what) { return mark_of(++number_, what); }
 
   void leave() {
-    barrier();  // no one is missed from here on
+    barrier();  // no rank is missed from here on
     if (!watch_->stop()) lose("the group's store has not answered at the end");
-    barrier();  // no one looks into the store any more, which rank 0 may serve
+    barrier();  // no rank looks into the store any more, which rank 0 may serve
     left_ = true;
   }
 
@@ -134,7 +134,7 @@ class ProcessGroup::Connection {
   [[noreturn]] void lose(const std::string& verdict) {
     if (!lost_) let_others_read();
     lost_ = true;
-    // What the watch does not know, no one else tells.
+    // What the watch does not know, no other rank reports.
     throw GroupLost(verdict, watch_->verdict() != verdict || watch_->is_to_tell());
   }
 

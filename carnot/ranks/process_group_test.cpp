@@ -27,7 +27,7 @@ using ::testing::UnorderedElementsAre;
 
 /// A killed rank is found by its broken connections; a busy machine may silence another for seconds.
 constexpr ProcessGroupOptions kPatient{.join_seconds = 120, .lost_after_seconds = 30, .beat_seconds = 0.1};
-/// Quick to find out that somebody is lost.
+/// Quick to find out that a rank is lost.
 constexpr ProcessGroupOptions kQuick{.join_seconds = 120, .lost_after_seconds = 3, .beat_seconds = 0.1};
 
 std::unique_ptr<Collectives> joined(const RankSetting& setting, const ProcessGroupOptions& options = {}) {
@@ -96,7 +96,7 @@ TEST(ProcessGroup, AgreesOnTheFirstRanksErrorAndOnWhatAnyoneWants) {
   EXPECT_EQ(reports[2], reports[1]);
 }
 
-TEST(ProcessGroup, KeepsWhatRankZeroMadeThereAndTellsWhyItCouldNot) {
+TEST(ProcessGroup, KeepsWhatRankZeroMadeThereAndSaysWhyItCouldNot) {
   const auto reports = reports_of(2, [](Collectives& group) {
     const auto made = made_on_first_rank(group, "making", [] { return Result<int>(7); });
     const auto failed = made_on_first_rank(group, "making", [] { return Result<int>(Error{"disk full"}); });
@@ -113,11 +113,11 @@ TEST(ProcessGroup, OfOneProcessKeepsErrorsAsTheyAre) {
   OneProcess alone;
   EXPECT_EQ(agree(alone, Error{"full"}, "writing").error().message, "full");
   EXPECT_EQ(on_first_rank(alone, "writing", [] { return Status(Error{"full"}); }).error().message, "full");
-  const auto body = [](const std::function<bool()>& go_on) { return std::string(go_on() ? "goes on" : "stops"); };
-  EXPECT_EQ(await_first_rank(alone, body, [] { return true; }, "waiting"), "goes on");
+  const auto body = [](const std::function<bool()>& go_on) { return std::string(go_on() ? "continues" : "stops"); };
+  EXPECT_EQ(await_first_rank(alone, body, [] { return true; }, "waiting"), "continues");
 }
 
-TEST(ProcessGroup, TellsEveryoneThatOneWasAskedToStop) {
+TEST(ProcessGroup, NotifiesAllRanksThatOneWasAskedToStop) {
   const auto reports = reports_of(2, [](Collectives& group) {
     if (group.rank() == 1) group.ask_to_stop();
     while (!group.was_asked_to_stop()) std::this_thread::sleep_for(std::chrono::milliseconds(10));
@@ -148,7 +148,7 @@ TEST(ProcessGroup, ExchangesAndGathersSeveralRowsAtATime) {
           return "gathered " + std::to_string(i);
       }
       if (!at::equal(begun[3 * i + 2]->result(), at::full({2}, 3 * i))) return "summed " + std::to_string(i);
-      if (!begun[3 * i]->has_ended()) return std::string("goes on");
+      if (!begun[3 * i]->has_ended()) return std::string("continues");
     }
     return std::string("right");
   });
@@ -216,7 +216,7 @@ TEST(ProcessGroup, FindsAKilledRankBetweenTwoCollectives) {
   EXPECT_THAT(ranks[0].report, AllOf(StartsWith("rank 1 on host "), HasSubstr("no sign of life")));
 }
 
-TEST(ProcessGroup, NamesTheRankThatStandsStill) {
+TEST(ProcessGroup, NamesTheStoppedRank) {
   const auto ranks = fork_ranks(2, [](const RankSetting& setting) {
     const auto group = joined(setting, kQuick);
     const std::string process = group->gather(std::to_string(getpid()), "processes")[1];
@@ -228,7 +228,7 @@ TEST(ProcessGroup, NamesTheRankThatStandsStill) {
   EXPECT_THAT(ranks[0].report, AllOf(StartsWith("rank 1 on host "), HasSubstr("no sign of life")));
 }
 
-TEST(ProcessGroup, NamesTheRankThatLivesAndDoesNotCome) {
+TEST(ProcessGroup, NamesTheLiveRankThatDoesNotCome) {
   const auto ranks = fork_ranks(2, [](const RankSetting& setting) {
     ProcessGroupOptions options = kQuick;
     options.hung_after_seconds = 1;

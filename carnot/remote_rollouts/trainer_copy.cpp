@@ -8,7 +8,6 @@
 #include "carnot/core/base/temporary_name.h"
 #include "carnot/core/hf/safetensors.h"
 #include "carnot/core/hf/weights.h"
-#include "carnot/core/run/own_kernels.h"
 #include "carnot/core/train/trainer.h"
 #include "carnot/remote_rollouts/remote_rollouts.h"
 
@@ -55,23 +54,21 @@ Result<std::optional<WorkerSetup>> fetch_setup(TaskSource& source, const Announc
 
 Result<std::unique_ptr<TrainerCopy>> TrainerCopy::make(TaskSource& source, const Announcement& trainer, int threads,
                                                        const GoOn& go_on, std::string& why_not) {
-  const auto setup = fetch_setup(source, trainer, go_on, why_not);
-  if (!setup) return setup.error();
-  if (!*setup) return std::unique_ptr<TrainerCopy>();
-  CARNOT_ASSIGN_OR_RETURN(auto recipe, Recipe::parse((*setup)->recipe, "the trainer's recipe", {}));
+  CARNOT_ASSIGN_OR_RETURN(const auto setup, fetch_setup(source, trainer, go_on, why_not));
+  if (!setup) return std::unique_ptr<TrainerCopy>();
+  CARNOT_ASSIGN_OR_RETURN(auto recipe, Recipe::parse(setup->recipe, "the trainer's recipe", {}));
   std::unique_ptr<TrainerCopy> copy(new TrainerCopy(trainer.run, std::move(recipe)));
   copy->kernels_ = own_kernels(copy->recipe_.run);
   if (const Status same = check_same_kernels(trainer, copy->kernels_);
       !same && !copy->recipe_.rollout.workers.takes_other_kernels())
     return same.error();
-  CARNOT_RETURN_IF_ERROR(copy->open(**setup, threads));
+  CARNOT_RETURN_IF_ERROR(copy->open(*setup, threads));
   if (copy->lora_.rank == 0) return copy;
   if (!trainer.base) return Error{"the trainer's announcement: has no weights below its adapters"};
-  const auto base =
-      copy->add_weights(source, trainer, "base", *trainer.base, copy->bundle_.policy->parameters(), go_on);
-  if (!base) return base.error();
-  why_not = base->why_not;
-  if (!base->done) return std::unique_ptr<TrainerCopy>();
+  CARNOT_ASSIGN_OR_RETURN(const auto base, copy->add_weights(source, trainer, "base", *trainer.base,
+                                                             copy->bundle_.policy->parameters(), go_on));
+  why_not = base.why_not;
+  if (!base.done) return std::unique_ptr<TrainerCopy>();
   copy->bundle_.policy->add_adapters(copy->lora_, derive_seed(0, "adapters"));
   return copy;
 }

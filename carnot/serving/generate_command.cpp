@@ -1,7 +1,6 @@
 #include "carnot/core/cli/command.h"
 #include "carnot/core/commands/run_console.h"
 #include "carnot/serving/job_console.h"
-#include "carnot/serving/model_options.h"
 
 namespace carnot {
 namespace {
@@ -17,7 +16,7 @@ class GenerateCommand final : public Command {
     take.text("--input", "FILE", request_.input, "JSON lines with prompt, messages or ids; -: standard input");
     take.text("--system", "TEXT", request_.system, "system message of prompts");
     take.flag("--raw", request_.raw, "prompts as they are, without a chat format");
-    take.flag("--json", request_.json, "one object a line: text, token ids, log-probabilities, entropies");
+    take.flag("--json", request_.json, "one object per line: text, token ids, log-probabilities, entropies");
     take.number("--temperature", "T", request_.temperature, between(0, 1e6),
                 "0: the most likely token; default: the model's, else 0");
     take.number("--top-p", "P", request_.top_p, between(1e-9, 1), "sample from the most likely tokens with this mass");

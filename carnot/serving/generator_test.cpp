@@ -98,7 +98,7 @@ TEST(Generate, DrawsDependOnNeitherBatchNorMemoryNorThreads) {
   const auto expected = generated(prompts, options);
   std::set<std::vector<TokenId>> different;
   for (const GeneratedText& text : expected) different.insert(ids_of(text));
-  EXPECT_EQ(different.size(), expected.size()) << "samples are draws of their own";
+  EXPECT_EQ(different.size(), expected.size()) << "samples are separate draws";
   for (const int batch : {1, 2, 5}) {
     GenerateOptions other = options;
     other.batch = batch;

@@ -3,8 +3,8 @@
 #include <gtest/gtest.h>
 
 #include "carnot/core/base/random.h"
+#include "carnot/core/text/bpe_training.h"
 #include "carnot/core/text/chat_families.h"
-#include "testing/paths.h"
 #include "testing/small_tokenizer.h"
 
 namespace carnot {
@@ -36,8 +36,10 @@ TEST(PromptLines, SayWhichTextTheSplitPatternDoesNotGetAlongWith) {
 }
 
 TEST(PromptLines, SayWhichMessagesTheChatFormatCannotWrite) {
-  const auto tokenizer = Tokenizer::load(source_path("tests/golden/tokenizer/metaspace.json")).value();
-  const auto family = make_chat_family("llama2", tokenizer).value();
+  const auto json = train_byte_level_bpe(std::vector<std::string>{"a"},
+                                         {.vocab_size = 270, .added_tokens = {"<s>", "</s>", "[INST]", "[/INST]"}});
+  const auto tokenizer = Tokenizer::parse(*json, "small").value();
+  const auto family = make_chat_family("mistral", tokenizer).value();
   const InputFormat read{.tokenizer = &tokenizer, .chat = family.get(), .vocab_size = 300, .max_positions = 64};
   const auto lines = prompt_lines(
       "\"Hi\"\n"
@@ -45,7 +47,7 @@ TEST(PromptLines, SayWhichMessagesTheChatFormatCannotWrite) {
       read, "in.jsonl");
   ASSERT_FALSE(lines.ok());
   EXPECT_EQ(lines.error().message,
-            "in.jsonl:2: messages: chat format llama2 knows a system message at the start only; message 2 is another; "
+            "in.jsonl:2: messages: chat format mistral knows a system message at the start only; message 2 is another; "
             "expected messages that the chat format can write");
 }
 

@@ -49,7 +49,11 @@ struct JobControl {
   std::function<bool()> stop_requested = [] { return false; };
 };
 
-/// One text alone is streamed; of several, each has a heading. With json, one object a line (serving/result_lines.h).
+/// One text alone is streamed; of several, each has a heading. With json, one object per line:
+/// {"prompt": N, "sample": N, "id": ..., "text": ..., "finish_reason": "stop" | "length", "stop": STRING or null,
+///  "prompt_ids": [...], "ids": [...], "logp": [...], "entropy": [...]}, in nats, of softmax(logits / temperature); one
+/// entry for each id, the one that ended the text included. Numbers read back to the same bits. Text that is not UTF-8
+/// has U+FFFD in its place.
 RunEnd run_generate(const GenerateJob& job, const JobControl& control);
 
 struct ScoreRequest {
@@ -68,7 +72,10 @@ struct ScoreJob {
 
 Result<ScoreJob> prepare_score(const ScoreRequest& request, std::istream& in);
 
-/// One object a line for each sequence.
+/// One object per line for each sequence:
+/// {"index": N, "id": ..., "ids": [...], "logp": [null, ...], "entropy": [null, ...], "logsumexp": [null, ...],
+///  "mean_logp": ..., "mean_entropy": ..., "mean_logsumexp": ...}; means over the tokens after the first, null if
+/// there is no such token.
 RunEnd run_score(const ScoreJob& job, const JobControl& control);
 
 }  // namespace carnot

@@ -164,7 +164,7 @@ class Answer {
 
   std::string events_of(TextPiece piece) {
     AnsweredChoice choice = choice_of(std::move(piece));
-    // What may become a call is told once it is whole.
+    // What may become a call is sent once it is whole.
     if (!request_.tools.empty()) {
       AnsweredChoice& held = held_[choice.index];
       held.index = choice.index;
@@ -175,10 +175,10 @@ class Answer {
       choice = std::move(held);
       read_calls(choice);
     }
-    Told& told = told_[choice.index];
-    choice.text_offset = told.characters;
-    if (std::exchange(told.prompt, true)) choice.prompt.clear();
-    for (const AnsweredToken& token : choice.tokens) told.characters += count_characters(token.drawn.bytes);
+    Sent& sent = sent_[choice.index];
+    choice.text_offset = sent.characters;
+    if (std::exchange(sent.prompt, true)) choice.prompt.clear();
+    for (const AnsweredToken& token : choice.tokens) sent.characters += count_characters(token.drawn.bytes);
     const std::string finish = std::exchange(choice.finish_reason, "");
     std::string events;
     if (!choice.text.empty() || !choice.tokens.empty() || !choice.tool_calls.empty())
@@ -188,7 +188,7 @@ class Answer {
   }
 
   /// Of a streamed choice.
-  struct Told {
+  struct Sent {
     bool prompt = false;
     std::size_t characters = 0;
   };
@@ -200,7 +200,7 @@ class Answer {
   std::unique_ptr<TextService::Order> order_;
   const HttpConnection& connection_;
   TokenUsage usage_{};
-  std::map<int, Told> told_;
+  std::map<int, Sent> sent_;
   std::map<int, AnsweredChoice> held_;
   bool opened_ = false;
   bool ended_ = false;

@@ -1,7 +1,6 @@
 #include "carnot/core/cli/command.h"
 #include "carnot/core/commands/run_console.h"
 #include "carnot/serving/job_console.h"
-#include "carnot/serving/model_options.h"
 
 namespace carnot {
 namespace {

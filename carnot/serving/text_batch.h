@@ -33,7 +33,7 @@ struct TextJob {
   int max_tokens = 1;
   std::vector<TokenId> stop_tokens{};
   std::vector<std::string> stop_strings{};
-  int likeliest = 0;  ///< tokens that are told with every draw
+  int likeliest = 0;  ///< tokens that are reported with every draw
 };
 
 /// Names a job; the caller chooses.

@@ -9,7 +9,6 @@
 #include <string>
 #include <vector>
 
-#include "carnot/core/text/streaming_decoder.h"
 #include "carnot/core/text/tokenizer.h"
 
 namespace carnot {

@@ -4,7 +4,7 @@
 
 #include "carnot/core/base/statistics.h"
 #include "carnot/core/credit/group_relative.h"
-#include "carnot/core/credit/members.h"
+#include "carnot/core/credit/rule.h"
 #include "carnot/core/credit/turn_gain.h"
 #include "carnot/core/credit/turn_group_gain.h"
 #include "carnot/studies/distribution.h"

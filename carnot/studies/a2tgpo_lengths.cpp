@@ -31,8 +31,8 @@ std::string range_text(const LabelledRuns& one, const std::string& metric) {
 class A2tgpoLengths final : public CurveAnalysis {
   AnalysisReport begin() const override {
     return {.tables = {{.name = "by step", .columns = {"runs", "measure", "step", "minimum", "mean", "maximum"}}},
-            .figures = {lengths_figure("Sampled tokens a rollout: minimum, mean, maximum", "response_length"),
-                        lengths_figure("Tool calls a rollout: minimum, mean, maximum", "tool_call_counts")}};
+            .figures = {lengths_figure("Sampled tokens per rollout: minimum, mean, maximum", "response_length"),
+                        lengths_figure("Tool calls per rollout: minimum, mean, maximum", "tool_call_counts")}};
   }
 
   void add(const std::vector<LabelledRuns>& all, AnalysisReport& report) const override {

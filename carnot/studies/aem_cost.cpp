@@ -39,9 +39,8 @@ class AemCost final : public RolloutAnalysis {
   }
 
   Result<AnalysisReport> report(const AnalysisInput& input) const override {
-    const auto runs = read_curves(input.paths);
-    if (!runs) return runs.error();
-    const double step = mean_of(*runs, "timing_s/step");
+    CARNOT_ASSIGN_OR_RETURN(const auto runs, read_curves(input.paths));
+    const double step = mean_of(runs, "timing_s/step");
     AnalysisReport report;
     Table table{.name = "shares of a step", .columns = {"stage", "seconds", "share"}};
     const auto add = [&](const std::string& name, const std::string& paper, double seconds) {
@@ -49,10 +48,10 @@ class AemCost final : public RolloutAnalysis {
       report.find(name, paper, percent_text(seconds / step));
     };
     add("AEM's own work", "1.1 %", mean(seconds_));
-    add("rollout", "45.9 %", mean_of(*runs, "timing_s/rollout"));
-    add("update", "36.0 %", mean_of(*runs, "timing_s/update_actor"));
-    add("log-probabilities and other signals", "16.8 %", mean_of(*runs, "timing_s/score"));
-    add("credit, all of it", "-", mean_of(*runs, "timing_s/adv"));
+    add("rollout", "45.9 %", mean_of(runs, "timing_s/rollout"));
+    add("update", "36.0 %", mean_of(runs, "timing_s/update_actor"));
+    add("log-probabilities and other signals", "16.8 %", mean_of(runs, "timing_s/score"));
+    add("credit, all of it", "-", mean_of(runs, "timing_s/adv"));
     report.tables = {std::move(table)};
     report.figures = {{.title = "Shares of a training step",
                        .table = "shares of a step",

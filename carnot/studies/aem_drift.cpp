@@ -2,7 +2,7 @@
 #include <array>
 
 #include "carnot/core/credit/entropy_modulate.h"
-#include "carnot/core/credit/members.h"
+#include "carnot/core/credit/rule.h"
 #include "carnot/core/run/progress.h"
 #include "carnot/core/train/trainer.h"
 #include "carnot/studies/entries.h"
@@ -50,10 +50,9 @@ class AemDrift final : public Analysis {
     AnalysisReport report;
     Table table{.name = "by step", .columns = {"arm", "step", "entropy", "success", "share of tokens in the loss"}};
     for (const Arm& arm : kArms) {
-      const auto entropy = train(input, arm, table);
-      if (!entropy) return entropy.error();
+      CARNOT_ASSIGN_OR_RETURN(const auto entropy, train(input, arm, table));
       report.find(std::string(arm.name) + ": entropy over the last fifth of the steps", std::string(arm.paper),
-                  number_text(mean_between(*entropy, 0.8, 1)));
+                  number_text(mean_between(entropy, 0.8, 1)));
     }
     report.tables = {std::move(table)};
     report.figures = {{.title = "Entropy of the policy",
@@ -63,7 +62,7 @@ class AemDrift final : public Analysis {
                        .y = {"entropy"},
                        .series = {"arm"},
                        .x_axis = {.label = "training step"},
-                       .y_axis = {.label = "nats a token", .low = 0}}};
+                       .y_axis = {.label = "nats per token", .low = 0}}};
     report.notes = {
         "Every response's A and alpha are those of its step; a dropped response leaves numerator and denominator of "
         "the loss. Entropy: the mean over the tokens that the step's rollouts sampled."};

@@ -1,15 +1,83 @@
 // studies/aem_proxy.cpp -- AEM: does alpha - 1 stand for minus the surprisal beyond the entropy?, arXiv:2605.00425
+#include <algorithm>
+#include <map>
+#include <span>
+#include <vector>
+
+#include "carnot/core/base/check.h"
 #include "carnot/core/base/statistics.h"
 #include "carnot/core/credit/entropy_modulate.h"
+#include "carnot/core/engine/engine.h"
+#include "carnot/core/rollout/episode.h"
+#include "carnot/core/rollout/member.h"
 #include "carnot/core/run/progress.h"
 #include "carnot/studies/correlation.h"
 #include "carnot/studies/entries.h"
 #include "carnot/studies/estimate.h"
 #include "carnot/studies/opened_policy.h"
-#include "carnot/studies/response_samples.h"
 
 namespace carnot {
 namespace {
+
+// Many responses from one state: an estimate of the entropy over whole responses.
+
+/// A whole response in one number and its length.
+struct SampledResponse {
+  double surprisal = 0;  ///< sum of its tokens' negative log-probabilities, nats
+  int tokens = 0;
+};
+
+struct ResponseSampling {
+  int count = 64;
+  SamplingOptions sampling{};
+  int max_context_tokens = 4096;
+  DrawKey key{};  ///< sibling counts the responses
+};
+
+SampledResponse measured(const Response& response) {
+  SampledResponse out{.tokens = response.size()};
+  for (const TokenDraw& draw : response.draws()) out.surprisal -= draw.log_prob;
+  return out;
+}
+
+/// Responses after `context` as episodes end them: at a stop token, a stop string or the limit. `episode` is any of
+/// the environment's. Needs the engine for itself.
+std::vector<SampledResponse> sample_responses(Engine& engine, const Tokenizer& tokenizer, const Episode& episode,
+                                              std::span<const TokenId> context, const ResponseSampling& options) {
+  const int room = options.max_context_tokens - static_cast<int>(context.size());
+  CARNOT_CHECK_GT(room, 0);
+  const SequenceId root = engine.start(context);
+  while (!engine.prefilled(root)) engine.step();
+  std::map<SequenceId, Response> open;
+  for (int i = 0; i < options.count; ++i) {
+    const SequenceId sequence = engine.fork(root, static_cast<int>(context.size()));
+    DrawKey key = options.key;
+    key.sibling = static_cast<std::uint64_t>(i);
+    engine.sample(sequence, {.sampling = options.sampling,
+                             .key = key,
+                             .max_tokens = std::min(episode.max_response_tokens(), room),
+                             .stop_tokens = episode.stop_tokens()});
+    open.emplace(sequence, Response(tokenizer, episode.protocol().stop_strings));
+  }
+  std::vector<SampledResponse> out;
+  const auto close = [&](SequenceId sequence) {
+    out.push_back(measured(open.at(sequence)));
+    open.erase(sequence);
+    engine.release(sequence);
+  };
+  while (!open.empty()) {
+    const StepResult& result = engine.step();
+    std::vector<SequenceId> ended = result.too_long;
+    for (const SampledToken& token : result.tokens) {
+      const bool stopped = open.at(token.sequence).push(token.draw);
+      if (stopped) engine.stop_sampling(token.sequence);
+      if (stopped || token.end != SampleEnd::GoesOn) ended.push_back(token.sequence);
+    }
+    for (const SequenceId sequence : ended) close(sequence);
+  }
+  engine.release(root);
+  return out;
+}
 
 /// A response that was sampled, and the state that it answers.
 struct State {

@@ -21,7 +21,7 @@ class AemTransition final : public CurveAnalysis {
                         .columns = {"runs", "seed", "entropy, first third", "entropy, last third", "success after"}},
                        entropy,
                        success},
-            .figures = {curve_figure(entropy, "Entropy of the policy", {.label = "nats a token", .low = 0}),
+            .figures = {curve_figure(entropy, "Entropy of the policy", {.label = "nats per token", .low = 0}),
                         curve_figure(success, "Success while training", share_axis("success"))},
             .notes = {"Give runs with and without AEM from the same seeds, as `carnot compare` makes them."}};
   }

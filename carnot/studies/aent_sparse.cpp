@@ -22,7 +22,7 @@ constexpr std::array<Bonus, 4> kBonuses = {{{EntropyBonus::None, "none"},
 class AentSparse final : public Analysis {
  public:
   void fields(FieldVisitor& visit) override {
-    visit.field("optimal", optimal_, "numbers of optimal actions a state", at_least(1));
+    visit.field("optimal", optimal_, "numbers of optimal actions per state", at_least(1));
     visit.field("seeds", seeds_, "processes for each number", at_least(1));
     visit.field("steps", ascent_.steps, "of gradient ascent", at_least(1));
     visit.field("learning_rate", ascent_.learning_rate, "of gradient ascent", above(0));

@@ -76,7 +76,7 @@ class AepoDiversity final : public RolloutAnalysis {
                        .y_axis = {.low = 0}}};
     report.notes = {
         "The paper clusters embeddings of trajectories; here they are sets of sampled tokens under Jaccard's distance, "
-        "clustered within each group. A rollout that is in no cluster counts as one of its own.",
+        "clustered within each group. A rollout that is in no cluster counts as a separate one.",
         "Compare runs of one budget: a group of more rollouts has more clusters."};
     return report;
   }

@@ -92,44 +92,21 @@ FieldTable analysis_options(const AnalysisEntry& entry) {
 }
 
 Result<AnalysisReport> analyze(const AnalysisRequest& request, const RunControl& control) {
-  const auto entry = find_analysis(request.name);
-  if (!entry) return entry.error();
-  CARNOT_RETURN_IF_ERROR(check_paths(**entry, request.paths.size()));
-  const SplitOverrides overrides = split(**entry, request.overrides);
-  const auto analysis = (*entry)->make();
+  CARNOT_ASSIGN_OR_RETURN(const AnalysisEntry* entry, find_analysis(request.name));
+  CARNOT_RETURN_IF_ERROR(check_paths(*entry, request.paths.size()));
+  const SplitOverrides overrides = split(*entry, request.overrides);
+  const auto analysis = entry->make();
   CARNOT_RETURN_IF_ERROR(read_options(*analysis, overrides.own));
   CARNOT_ASSIGN_OR_RETURN(auto report,
                           analysis->run({.paths = request.paths, .overrides = overrides.others, .control = control}));
   CARNOT_RETURN_IF_ERROR(make_folder(request.output));
   FieldTable options;
   options.add("", *analysis);
-  const std::string json = report_json(report, **entry, request, options);
+  const std::string json = report_json(report, *entry, request, options);
   const std::string file = (request.output / request.name).string();
   CARNOT_RETURN_IF_ERROR(write_file_atomically(file + ".json", json));
   CARNOT_RETURN_IF_ERROR(write_file_atomically(file + ".html", page_html(json)));
   return report;
-}
-
-std::vector<std::vector<std::string>> analysis_rows() {
-  std::vector<std::vector<std::string>> rows;
-  for (const AnalysisEntry& entry : analyses())
-    rows.push_back({std::string(entry.name), "arXiv:" + std::string(entry.paper),
-                    "reads " + std::string(name_of(entry.needs)), std::string(entry.summary)});
-  return rows;
-}
-
-std::string analyses_json() {
-  OrderedJson list = OrderedJson::array();
-  for (const AnalysisEntry& entry : analyses())
-    list.push_back(
-        {{"name", entry.name}, {"paper", entry.paper}, {"needs", name_of(entry.needs)}, {"summary", entry.summary}});
-  return list.dump(2) + "\n";
-}
-
-std::vector<std::vector<std::string>> finding_rows(const AnalysisReport& report) {
-  std::vector<std::vector<std::string>> rows{{"", "paper", "here"}};
-  for (const Finding& finding : report.findings) rows.push_back({finding.what, finding.paper, finding.ours});
-  return rows;
 }
 
 }  // namespace carnot

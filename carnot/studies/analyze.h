@@ -27,18 +27,11 @@ Result<const AnalysisEntry*> find_analysis(std::string_view name);
 FieldTable analysis_options(const AnalysisEntry& entry);
 
 /// {"analysis", "paper", "inputs", "options", "findings": [...], "tables": {NAME: [{column: value}]}, "figures",
-/// "notes"} and the texts of a page (view/chart/page.h). Numbers that are none are null.
+/// "notes"} and the texts of a page (view/chart/page.h). Numbers that are not finite are null.
 std::string report_json(const AnalysisReport& report, const AnalysisEntry& entry, const AnalysisRequest& request,
                         const FieldTable& options);
 
 /// Writes OUTPUT/NAME.json and OUTPUT/NAME.html. Interrupted where the control asks for it: nothing is written.
 Result<AnalysisReport> analyze(const AnalysisRequest& request, const RunControl& control);
-
-/// The table of all analyses: a row each with name, paper, what it reads, and its sentence; and as JSON.
-std::vector<std::vector<std::string>> analysis_rows();
-std::string analyses_json();
-
-/// What is printed: the findings, one row each, below their header.
-std::vector<std::vector<std::string>> finding_rows(const AnalysisReport& report);
 
 }  // namespace carnot

@@ -1,13 +1,30 @@
 #include <filesystem>
 #include <ostream>
 
+#include "carnot/core/base/json.h"
 #include "carnot/core/cli/command.h"
+#include "carnot/core/cli/list.h"
 #include "carnot/core/cli/terminal_text.h"
 #include "carnot/core/commands/run_console.h"
 #include "carnot/studies/analyze.h"
 
 namespace carnot {
 namespace {
+
+/// A row for each analysis: name, paper, what it reads, and its sentence.
+std::vector<std::vector<std::string>> analysis_rows() {
+  std::vector<std::vector<std::string>> rows;
+  for (const AnalysisEntry& entry : analyses())
+    rows.push_back({std::string(entry.name), "arXiv:" + std::string(entry.paper),
+                    "reads " + std::string(name_of(entry.needs)), std::string(entry.summary)});
+  return rows;
+}
+
+std::vector<std::vector<std::string>> finding_rows(const AnalysisReport& report) {
+  std::vector<std::vector<std::string>> rows{{"", "paper", "here"}};
+  for (const Finding& finding : report.findings) rows.push_back({finding.what, finding.paper, finding.ours});
+  return rows;
+}
 
 /// A table of findings; numbers and page go to the output folder.
 class AnalyzeCommand final : public Command {
@@ -57,6 +74,15 @@ class AnalyzeCommand final : public Command {
 };
 
 }  // namespace
+
+Result<std::string> list_analyses(const ListRequest& request) {
+  if (!request.json) return text_table(analysis_rows());
+  OrderedJson list = OrderedJson::array();
+  for (const AnalysisEntry& entry : analyses())
+    list.push_back(
+        {{"name", entry.name}, {"paper", entry.paper}, {"needs", name_of(entry.needs)}, {"summary", entry.summary}});
+  return list.dump(2) + "\n";
+}
 
 CommandEntry analyze_entry() {
   return {.name = "analyze",

@@ -4,8 +4,8 @@
 #include <set>
 
 #include "carnot/core/base/file.h"
+#include "carnot/core/run/recorded_settings.h"
 #include "carnot/core/run/run_folder.h"
-#include "carnot/core/run/setting_difference.h"
 
 namespace carnot {
 namespace {
@@ -97,7 +97,7 @@ void add_problems(std::vector<std::string>& problems, const std::string& who, co
   }
 }
 
-/// A folder of other settings is never gone on with. What is ignored here, the runs take with resume_changes=allow.
+/// A folder of other settings is never continued. What is ignored here, the runs take with resume_changes=allow.
 void check_folder(std::vector<std::string>& problems, Recipe& recipe, const Ignored& ignored) {
   const auto differing = differing_settings(RunFolder{recipe.run.run_folder}.config(), recipe, ignored);
   if (!differing) {

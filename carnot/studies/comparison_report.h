@@ -1,4 +1,5 @@
-// studies/comparison_report.h -- a comparison as JSON and as Markdown, and its three files.
+// studies/comparison_report.h -- a comparison as JSON, as Markdown and as a page: its tables, differences to the base,
+// and curves by training step.
 #pragma once
 
 #include <filesystem>
@@ -15,5 +16,8 @@ std::string comparison_markdown(const Comparison& comparison);
 
 /// comparison.json, comparison.md and report.html in `output`.
 Status write_comparison(const Comparison& comparison, const std::filesystem::path& output);
+
+/// A page of view/chart/page.h.
+std::string comparison_html(const Comparison& comparison);
 
 }  // namespace carnot

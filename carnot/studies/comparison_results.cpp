@@ -17,7 +17,7 @@ Result<Json> read_json(const fs::path& path) {
   return parse_json_object(text, path.string());
 }
 
-/// The number at `key`; null, which stands for what is no number, and a missing one are not a number.
+/// The number at `key`; not a number where it is null or missing.
 double number_at(const Json& json, const std::string& key) {
   const auto found = json.find(key);
   return found != json.end() && found->is_number() ? found->get<double>() : std::numeric_limits<double>::quiet_NaN();

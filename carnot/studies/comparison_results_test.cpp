@@ -6,9 +6,7 @@
 #include <cmath>
 
 #include "carnot/core/base/json.h"
-#include "carnot/studies/comparison_page.h"
 #include "carnot/studies/comparison_report.h"
-#include "carnot/studies/comparison_text.h"
 #include "carnot/studies/mean_curve.h"
 
 namespace carnot {

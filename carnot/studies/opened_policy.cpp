@@ -1,7 +1,7 @@
 #include "carnot/studies/opened_policy.h"
 
 #include "carnot/core/base/random.h"
-#include "carnot/core/branch/independent.h"
+#include "carnot/core/branch/branch.h"
 #include "carnot/core/rollout/measure.h"
 #include "carnot/core/rollout/rollout.h"
 #include "carnot/core/run/find_run.h"

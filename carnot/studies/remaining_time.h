@@ -13,8 +13,12 @@ class RemainingTime {
   void add_start(double seconds) { starts_.add(seconds); }
   void add_run(double seconds) { runs_.add(seconds); }
 
-  /// Seconds for what is still to do. None before a run was timed; until a start was, one counts as long as a run.
-  std::optional<double> estimate(std::int64_t starts, std::int64_t runs) const;
+  /// Seconds for what is still to do. Empty before a run was timed; until a start was, one counts as long as a run.
+  std::optional<double> estimate(std::int64_t starts, std::int64_t runs) const {
+    if (runs_.count == 0) return std::nullopt;
+    const double start = starts_.count > 0 ? starts_.mean() : runs_.mean();
+    return static_cast<double>(starts) * start + static_cast<double>(runs) * runs_.mean();
+  }
 
  private:
   struct Timed {

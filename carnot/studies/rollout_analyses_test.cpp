@@ -13,7 +13,7 @@
 #include "carnot/core/credit/group_relative.h"
 #include "carnot/core/credit/turn_gain.h"
 #include "carnot/core/credit/turn_group_gain.h"
-#include "carnot/core/data/rollout_write.h"
+#include "carnot/core/data/rollout_file.h"
 #include "carnot/studies/analyze.h"
 #include "carnot/studies/correlation.h"
 #include "testing/random_groups.h"

@@ -1,4 +1,4 @@
-// studies/run_set.h -- the runs that an analysis was given: found in folders, named by what they try, told apart by
+// studies/run_set.h -- the runs that an analysis was given: found in folders, named by what they try, distinguished by
 // seed.
 #pragma once
 
@@ -34,7 +34,7 @@ struct StudiedRun {
 };
 
 /// Every run in `paths`: run folders, folders that hold run folders at any depth (`carnot compare`), rollouts files.
-/// The start of a seed is no run. Fails if a path is not there or holds none.
+/// The start of a seed is not a run. Fails if a path does not exist or holds no run.
 Result<std::vector<StudiedRun>> find_runs(std::span<const std::filesystem::path> paths);
 
 /// The labels in the order of their first runs.

@@ -98,7 +98,7 @@ std::unique_ptr<Analysis> aem_ablation() {
 std::unique_ptr<Analysis> aepo_ablation() {
   return sweep({{{"method.name=aepo"}, "all parts"},
                 {{"method.name=aepo", "method.aepo.branch.probe=false"}, "no look at entropy before the rollouts"},
-                {{"method.name=aepo", "method.aepo.branch.penalty=0"}, "no penalty of branches in a row"},
+                {{"method.name=aepo", "method.aepo.branch.penalty=0"}, "no penalty for consecutive branches"},
                 {{"method.name=aepo", "method.aepo.branching=false"}, "no branching"},
                 {{"method.name=aepo", "method.aepo.preserve_gradient=false"}, "plain clip"},
                 {{"method.name=aepo", "method.aepo.entropy_scale=0"}, "plain advantages"},

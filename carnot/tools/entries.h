@@ -3,7 +3,7 @@
 
 #include <memory>
 
-#include "carnot/tools/toolbox/tool_kind.h"
+#include "carnot/tools/toolbox/toolbox.h"
 
 namespace carnot {
 

@@ -5,24 +5,24 @@
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
+#include <limits>
 
 #include "carnot/core/base/check.h"
 #include "carnot/core/base/json.h"
+#include "carnot/core/base/utf8.h"
 #include "carnot/core/data/trajectory.h"
 #include "carnot/view/chart/page.h"
-#include "carnot/view/page_files.h"
-#include "carnot/view/token_texts.h"
 
 namespace carnot {
+
+// Style and script, put into the library when it is configured (CMakeLists.txt).
+extern const std::string_view kViewStyle, kViewScript;
+
 namespace {
 
 /// Signals that the page shows.
 constexpr std::array kShown = {Column::EntropyRollout, Column::LogProbRollout, Column::LogProbCurrent,
                                Column::LogProbReference, Column::Value};
-
-std::string written(const OrderedJson& json) {
-  return json.dump(-1, ' ', false, OrderedJson::error_handler_t::replace);
-}
 
 OrderedJson rounded(double value) {
   if (!std::isfinite(value)) return OrderedJson();
@@ -31,7 +31,7 @@ OrderedJson rounded(double value) {
   return std::strtod(text.data(), nullptr);
 }
 
-/// Adds the list, or its one value; nothing if there is none.
+/// Adds the list, or its one value if all are equal; nothing if all are null.
 void add_list(OrderedJson& to, std::string_view name, const std::vector<OrderedJson>& values) {
   if (std::ranges::all_of(values, [](const OrderedJson& value) { return value.is_null(); })) return;
   const bool constant = std::ranges::all_of(values, [&](const OrderedJson& value) { return value == values.front(); });
@@ -144,8 +144,43 @@ OrderedJson group_json(const ViewedGroup& viewed, const Tokenizer* tokenizer) {
 
 }  // namespace
 
+bool is_text(const Tokenizer& tokenizer, TokenId id) {
+  const std::string_view bytes = tokenizer.bytes_of(id);
+  return valid_prefix(bytes) == bytes.size();
+}
+
+std::vector<std::string> token_texts(std::span<const TokenId> tokens, const Tokenizer& tokenizer) {
+  std::vector<std::string> texts(tokens.size());
+  for (std::size_t i = 0; i < tokens.size();) {
+    std::string bytes(tokenizer.bytes_of(tokens[i]));
+    std::size_t next = i + 1;
+    if (!is_text(tokenizer, tokens[i]))
+      for (; next < tokens.size() && !is_text(tokenizer, tokens[next]); ++next)
+        bytes += tokenizer.bytes_of(tokens[next]);
+    texts[i] = with_replacement_characters(bytes);
+    i = next;
+  }
+  return texts;
+}
+
+TokenStates states_in_row(std::string_view row, std::size_t tokens) {
+  // Most rows have none, and are not parsed again.
+  if (row.find("\"clip_state\"") == std::string_view::npos) return {};
+  const auto json = parse_json(row, "row").value();
+  const auto list = [&](const char* name) {
+    const auto found = json.find(name);
+    return found != json.end() && found->is_array() && found->size() == tokens ? *found : Json::array();
+  };
+  TokenStates states;
+  for (const auto& value : list("ratio"))
+    states.ratio.push_back(value.is_number() ? value.get<double>() : std::numeric_limits<double>::quiet_NaN());
+  for (const auto& value : list("clip_state"))
+    states.clip_state.push_back(value.is_string() ? value.get<std::string>() : std::string());
+  return states.ratio.size() == states.clip_state.size() ? states : TokenStates{};
+}
+
 bool Page::add(const ViewedGroup& viewed, std::size_t bytes) {
-  const std::string text = written(group_json(viewed, tokenizer_));
+  const std::string text = json_line(group_json(viewed, tokenizer_));
   if (groups_.size() + text.size() + 2 > bytes) return false;
   groups_ += (groups_.empty() ? "" : ",\n") + text;
   for (const Tree& tree : viewed.group->trees)
@@ -161,8 +196,8 @@ std::string Page::html(const PageHead& head) const {
     for (const TokenId id : used_)
       if (is_text(*tokenizer_, id)) vocabulary[std::to_string(id)] = std::string(tokenizer_->bytes_of(id));
   }
-  std::string data =
-      written({{"title", head.title}, {"facts", facts}, {"notes", head.notes}, {"vocabulary", vocabulary}});
+  std::string data = json_line(
+      OrderedJson{{"title", head.title}, {"facts", facts}, {"notes", head.notes}, {"vocabulary", vocabulary}});
   data.back() = ',';
   data += "\n\"groups\": [\n" + groups_ + "\n]}\n";
   return html_page({.style = kViewStyle, .data_id = "data", .data = data, .script = kViewScript});

@@ -1,23 +1,43 @@
 // view/page.h -- trajectories as one HTML file that needs nothing else and loads nothing: the data as JSON, and a
 // script that shows them (trajectories.js, page.js).
 //
-// The data repeat data/tree.h: groups hold trees, trees hold turns and leaves. Signals stand with turns, credit with
+// The data repeat data/tree.h: groups hold trees, trees hold turns and leaves. Signals are with turns, credit with
 // leaves, both on sampled tokens alone, in reading order, rounded to five significant digits. A list of one value again
 // and again is that value. Fields at their defaults are left out.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <set>
+#include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 #include "carnot/core/data/credit_table.h"
 #include "carnot/core/data/tree.h"
 #include "carnot/core/text/tokenizer.h"
-#include "carnot/view/token_states.h"
 
 namespace carnot {
+
+/// Whether the token's bytes are characters by themselves.
+bool is_text(const Tokenizer& tokenizer, TokenId id);
+
+/// A string for each token, where tokens are bytes and a character may take several. Joined, they are the text of all
+/// of them, with U+FFFD for bytes that are not characters. Neighbours that are no text by themselves have theirs
+/// together, at the first of them.
+std::vector<std::string> token_texts(std::span<const TokenId> tokens, const Tokenizer& tokenizer);
+
+/// What an optimizer step did to each token of a trajectory; both empty if nothing is known.
+struct TokenStates {
+  std::vector<double> ratio{};            ///< NaN where the step did not train the token
+  std::vector<std::string> clip_state{};  ///< none, low, high, dual, limit; empty if it did not
+};
+
+/// The lists `ratio` and `clip_state` that `carnot credit --explain` wrote into a row of this many tokens; without them
+/// nothing. REQUIRES: `row` is a line that was read as a rollout.
+TokenStates states_in_row(std::string_view row, std::size_t tokens);
 
 /// What the head of the page says.
 struct PageHead {

@@ -11,7 +11,7 @@
 
 #include "carnot/core/base/json.h"
 #include "carnot/core/base/utf8.h"
-#include "carnot/core/data/rollout_write.h"
+#include "carnot/core/data/rollout_file.h"
 #include "carnot/core/data/trajectory.h"
 #include "testing/random_groups.h"
 #include "testing/small_tokenizer.h"
@@ -207,7 +207,7 @@ TEST(ViewPage, ReadsTheStatesThatCreditExplainWrote) {
   EXPECT_TRUE(states_in_row(R"({"clip_state": ["none"], "ratio": [1]})", 2).clip_state.empty());
 }
 
-TEST(ViewPage, IsNoPlaceForScriptsOfTheModels) {
+TEST(ViewPage, RunsNoScriptsFromModelOutput) {
   const std::string hostile = "</script><script>alert(1)</script><!--<img src=x onerror=alert(1)>\x1b[2J\x01";
   Group group = one_turn(small_tokenizer().encode(hostile));
   group.uid = group.trees[0].leaves[0].trajectory_id = hostile;

@@ -1,8 +1,7 @@
-#include "carnot/view/token_texts.h"
-
 #include <gtest/gtest.h>
 
 #include "carnot/core/base/utf8.h"
+#include "carnot/view/page.h"
 #include "testing/small_tokenizer.h"
 
 namespace carnot {
@@ -23,7 +22,7 @@ TEST(TokenTexts, JoinedAreTheTextWhateverTheTokensSplit) {
     EXPECT_EQ(joined(token_texts(tokenizer.encode(text), tokenizer)), with_replacement_characters(text));
 }
 
-TEST(TokenTexts, OfACharacterInSeveralTokensStandAtTheFirst) {
+TEST(TokenTexts, OfACharacterInSeveralTokensAreAtTheFirst) {
   const Tokenizer& tokenizer = small_tokenizer();
   const std::vector<TokenId> tokens = tokenizer.encode("a\u4e16b");
   ASSERT_EQ(tokens.size(), 5u);

@@ -20,5 +20,6 @@ std::unique_ptr<EnvironmentFactory> make_sokoban();
 std::unique_ptr<EnvironmentFactory> make_sudoku();
 std::unique_ptr<EnvironmentFactory> make_swe();
 std::unique_ptr<EnvironmentFactory> make_webshop();
+std::unique_ptr<EnvironmentFactory> make_word_problems();
 
 }  // namespace carnot

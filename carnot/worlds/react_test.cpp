@@ -77,25 +77,25 @@ void expect_same_game(const std::string& name, const ReactSettings& settings, co
     const Opening opening = react->open();
     check_opening(opening);
     check_protocol(react->protocol());
-    EXPECT_THAT(opening.system + opening.user, Not(HasSubstr("<action>"))) << "no other form beside ReAct's";
+    EXPECT_THAT(opening.system + opening.user, Not(HasSubstr("<action>"))) << "no other form than ReAct's";
     EXPECT_THAT(opening.system, StartsWith("Solve the task step by step."));
     EXPECT_THAT(opening.user, HasSubstr("\nObservation: "));
-    Reply reply, told;
+    Reply reply, shown;
     while (!reply.done) {
       const std::string response = agent->respond(shown_text(reply)).text;
       reply = own->step(response);
-      told = react->step(react_of(response, tag));
-      check_reply(told);
-      EXPECT_EQ(told.reward, reply.reward);
-      EXPECT_EQ(told.penalty, 0);
-      ASSERT_EQ(told.done, reply.done);
-      if (told.done) break;
-      EXPECT_THAT(told.text, StartsWith("Observation: "));
-      EXPECT_EQ(told.form, ReplyForm::UserMessage);
+      shown = react->step(react_of(response, tag));
+      check_reply(shown);
+      EXPECT_EQ(shown.reward, reply.reward);
+      EXPECT_EQ(shown.penalty, 0);
+      ASSERT_EQ(shown.done, reply.done);
+      if (shown.done) break;
+      EXPECT_THAT(shown.text, StartsWith("Observation: "));
+      EXPECT_EQ(shown.form, ReplyForm::UserMessage);
     }
     EXPECT_TRUE(reply.success);
-    EXPECT_EQ(told.success, reply.success);
-    EXPECT_EQ(told.measures.at("unreadable_steps"), 0);
+    EXPECT_EQ(shown.success, reply.success);
+    EXPECT_EQ(shown.measures.at("unreadable_steps"), 0);
   }
 }
 

@@ -1,4 +1,3 @@
-#include "carnot/core/env/replay.h"
 
 #include <gtest/gtest.h>
 

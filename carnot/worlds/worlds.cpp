@@ -20,6 +20,8 @@ void offer_worlds() {
       {"swe", "repair small repositories, or SWE-bench's, with R2E-Gym's tools in a sandbox",
        CARNOT_BUILT(swe, make_swe)},
       {"gsm8k", "word problems in one turn, from files of GSM8K's or verl's rows", CARNOT_BUILT(gsm8k, make_gsm8k)},
+      {"word_problems", "stories of one to four operations, with a calculator",
+       CARNOT_BUILT(word_problems, make_word_problems)},
       {"dataset", "questions and answers from a file of your own, with tools if you like",
        CARNOT_BUILT(dataset, make_dataset)},
       {"process", "your own, in any language: a program that answers in JSON", CARNOT_BUILT(process, make_process)},

@@ -5,7 +5,6 @@
 
 #include "carnot/core/env/environment.h"
 #include "carnot/core/env/environment_boundary.h"
-#include "carnot/core/env/replay.h"
 #include "testing/field_settings.h"
 #include "testing/paths.h"
 

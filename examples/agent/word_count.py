@@ -1,9 +1,9 @@
-"""An agent of the framework openai-agents, trained by Carnot: it may look up how long a word is, and has to say it.
+"""An agent of the framework openai-agents, trained by Carnot: it may look up how long a word is, and must say it.
 
     pip install openai-agents
     carnot train examples/agent/word_count.yaml
 
-Nothing in this file knows Carnot but the last line: the framework finds the policy by OPENAI_BASE_URL, and the reward is
+Only the last line of this file knows Carnot: the framework finds the policy by OPENAI_BASE_URL, and the reward is
 what the program prints last.
 """
 import json
@@ -28,7 +28,7 @@ agent = Agent(name="counter", instructions="Say how many letters the word has, a
               model_settings=ModelSettings(temperature=1))
 try:
     said = Runner.run_sync(agent, word, max_turns=4).final_output
-except Exception as error:  # the policy called a tool that is not there, or did not come to an end
+except Exception as error:  # the policy called a tool that does not exist, or did not finish
     if type(error).__module__.split(".")[0] != "agents":
         raise
     said = ""

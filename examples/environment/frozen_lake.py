@@ -1,6 +1,6 @@
-"""FrozenLake as its player sees it, in few words: thoughts note the holes around, and the action alone decides.
+"""FrozenLake as its player sees it, in few words: thoughts note the holes around, and only the action decides.
 
-4x4 cells, four moves, two holes, slippery ice. The player is told the way to the goal, as the crow flies, and which
+4x4 cells, four moves, two holes, slippery ice. The observation says the way to the goal, as the crow flies, and which
 moves lead into a hole. Recipe: examples/environment/frozen_lake.yaml
 """
 import os
@@ -72,7 +72,7 @@ class FrozenLake(Environment):
         return Reply(done=True) if self.player in self.holes else self.state()
 
     def demonstrate(self, observation, progress):
-        """Walks to the goal; `careless` of its moves are any. Its thoughts do not tell which."""
+        """Walks to the goal; `careless` of its moves are random. Its thoughts do not reveal which."""
         moves = self.demonstrator.sample(list(MOVES), len(MOVES))
         best = min(moves, key=lambda action: self.distance.get(moved(self.player, action), len(CELLS)))
         action = moves[0] if self.demonstrator.random() < self.careless else best

@@ -1,7 +1,7 @@
-// testing/cuda_driver/fake_cuda_driver.cpp -- a libcuda.so without a GPU, for tests of those who open one.
+// testing/cuda_driver/fake_cuda_driver.cpp -- a libcuda.so without a GPU, for tests of code that opens one.
 //
-// It checks the order of calls and hands launches to a function of the test. Code that begins with "bad" does not load.
-// Its functions are declared here after NVIDIA's documentation of the driver API.
+// It checks the order of calls and passes launches to a function of the test. Code that begins with "bad" does not
+// load. Its functions are declared according to NVIDIA's documentation of the driver API.
 #include <cstdlib>
 #include <cstring>
 #include <string>

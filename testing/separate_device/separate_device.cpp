@@ -38,7 +38,7 @@ struct SeparateAllocator : c10::Allocator {
     const c10::Device here(kSeparate, 0);
     if (bytes == 0) return {nullptr, here};
     void* memory = std::aligned_alloc(64, (bytes + 63) / 64 * 64);
-    std::memset(memory, 0xFF, bytes);  // no numbers: what reads them before they are written shows
+    std::memset(memory, 0xFF, bytes);  // NaN: reading them before they are written shows
     return {unreachable(memory), memory, &std::free, here};
   }
   void copy_data(void* to, const void* from, std::size_t bytes) const override {
@@ -72,15 +72,15 @@ struct SeparateHooks : at::PrivateUse1HooksInterface {
 
 bool is_here(const at::Tensor& x) { return x.defined() && x.device().type() == kSeparate; }
 
-/// The same elements as a tensor of the CPU, for the time of one operator.
+/// The same elements as a tensor on the CPU, for the duration of one operator.
 at::Tensor on_host(const at::Tensor& x) {
   const auto options = x.options().device(at::kCPU);
-  // One that an operator may give another size has to own its memory.
+  // A tensor that an operator may resize has to own its memory.
   if (x.numel() == 0) return at::empty(x.sizes(), options);
   return at::from_blob(reachable(x.const_data_ptr()), x.sizes(), x.strides(), options);
 }
 
-// ---- what LibTorch has to be given ------------------------------------------------------------------------------
+// ---- what LibTorch requires --------------------------------------------------------------------------------------
 
 using MaybeType = std::optional<at::ScalarType>;
 using MaybeLayout = std::optional<at::Layout>;
@@ -99,7 +99,7 @@ at::Tensor empty_strided_here(at::IntArrayRef sizes, at::IntArrayRef strides, Ma
   return at::detail::empty_strided_generic(sizes, strides, &allocator(), kKeys, type.value_or(at::kFloat));
 }
 
-/// Between the two memories, the only way.
+/// The only way between the two memories.
 at::Tensor copy_from(const at::Tensor& from, const at::Tensor& to, bool) {
   (is_here(to) ? on_host(to) : to).copy_(is_here(from) ? on_host(from) : from);
   return to;
@@ -152,7 +152,7 @@ class OperatorOnHost {
     return value;
   }
 
-  /// An empty tensor that was written to may have got elements.
+  /// An empty tensor that was written to may have been given elements.
   void take_size(std::size_t i) const {
     if (!given_[i].isTensor() || !is_here(given_[i].toTensor())) return;
     const at::Tensor &own = given_[i].toTensor(), &written = used_[i].toTensor();
@@ -172,7 +172,7 @@ class OperatorOnHost {
 
   c10::IValue returned(const c10::IValue& value, const c10::Argument& declared) const {
     if (const c10::AliasInfo* alias = declared.alias_info()) {
-      TORCH_CHECK(alias->isWrite(), op_.schema().name(), " gives a view, which this device does not know");
+      TORCH_CHECK(alias->isWrite(), op_.schema().name(), "  returns a view, which this device does not support");
       const auto& arguments = op_.schema().arguments();
       for (std::size_t i = 0; i < given_.size(); ++i)
         if (arguments[i].alias_info() != nullptr && *arguments[i].alias_info() == *alias) return given_[i];
@@ -194,7 +194,7 @@ class OperatorOnHost {
 
 void run_on_host(const c10::OperatorHandle& op, torch::jit::Stack* stack) { OperatorOnHost(op, *stack).run(); }
 
-/// Stays registered as long as it lives.
+/// Registered for its lifetime.
 struct SeparateDevice {
   SeparateDevice()
       : fallback(torch::Library::IMPL, "_", c10::DispatchKey::PrivateUse1, __FILE__, __LINE__),
@@ -217,7 +217,7 @@ struct SeparateDevice {
   torch::Library fallback, operators;
 };
 
-// Before any gradient is computed: LibTorch counts the devices that get a thread once.
+// Before any gradient is computed: LibTorch counts the devices with their own thread only once.
 [[maybe_unused]] const at::Device kAtStart = separate_device();
 
 }  // namespace

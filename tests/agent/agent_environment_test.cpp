@@ -1,4 +1,4 @@
-// Agents written elsewhere, as real processes: what they ask becomes turns, exactly, and no fault becomes a reward.
+// Agents written elsewhere, as real processes: their requests become turns exactly, and no fault becomes a reward.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -28,7 +28,7 @@ Result<std::shared_ptr<EnvironmentFactory>> agent(const std::vector<std::string>
 
 std::string harness(const std::string& mode) { return "command=[python3, " + kHarness + ", " + mode + "]"; }
 
-TEST(AgentEnvironment, TheHarnesssCallsAreTheConversation) {
+TEST(AgentEnvironment, TheHarnessesCallsAreTheConversation) {
   const auto factory = agent({harness("plain")}).value();
   const auto environment = factory->make(Split::Train, 4);
   const Opening opening = environment->open();
@@ -44,7 +44,7 @@ TEST(AgentEnvironment, TheHarnesssCallsAreTheConversation) {
   EXPECT_EQ(last.measures.at("conversations"), 1);
 }
 
-TEST(AgentEnvironment, RewardsByHttpWin) {
+TEST(AgentEnvironment, RewardsByHttpTakePrecedence) {
   const auto environment = agent({harness("http")}).value()->make(Split::Train, 0);
   environment->open();
   environment->step("a");
@@ -105,7 +105,7 @@ std::string failure_of(const std::vector<std::string>& settings) {
   return "";
 }
 
-TEST(AgentEnvironment, NoFaultIsAReward) {
+TEST(AgentEnvironment, NoFaultBecomesAReward) {
   EXPECT_THAT(failure_of({harness("kill")}), HasSubstr("the harness was killed by signal 9"));
   EXPECT_THAT(failure_of({harness("hang"), "timeout=0.3"}), HasSubstr("the harness did nothing for"));
   EXPECT_THAT(failure_of({harness("garbage")}), HasSubstr("exited with status 0 without a reward"));
@@ -116,7 +116,7 @@ TEST(AgentEnvironment, NoFaultIsAReward) {
   EXPECT_THAT(failure_of({"start_timeout=0.2"}), HasSubstr("the harness did nothing for"));
 }
 
-/// One that no one listens on, as far as that can be known.
+/// A port on which nothing listens, as far as can be known.
 int free_port() {
   const auto server = HttpServer::start({}, [](const HttpCall&, const HttpConnection&) { return HttpReply{}; });
   return server.value()->port();
@@ -128,7 +128,7 @@ json posted(const std::string& url, const std::string& body, int status = 200) {
   return answer ? json::parse(answer->body, nullptr, false) : json();
 }
 
-TEST(AgentEnvironment, AHarnessThatOthersStartAsksForAnEpisode) {
+TEST(AgentEnvironment, AnExternallyStartedHarnessRequestsAnEpisode) {
   const int port = free_port();
   const auto factory = agent({"port=" + std::to_string(port)}).value();
   auto environment = factory->make(Split::Train, 7);
@@ -168,7 +168,7 @@ TEST(AgentEnvironment, RollsOutTheTokensOfItsCallsAndLeavesFaultsOut) {
     setting.options.episode.max_response_tokens = 6;
     const Rollout rollout = testing::roll_out_scripted(tasks, setting);
     testing::expect_sound(rollout);
-    testing::expect_tokens_of_the_twin(rollout);
+    testing::expect_tokens_of_the_reference(rollout);
     for (const Group& group : rollout.groups)
       for (const Tree& tree : group.trees)
         for (int l = 0; l < static_cast<int>(tree.leaves.size()); ++l) {

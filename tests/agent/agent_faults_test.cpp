@@ -1,5 +1,5 @@
-// Harnesses that die, hang, answer garbage or take their time: none becomes a reward, none stops the others, and none
-// is left running.
+// Harnesses that die, hang, answer garbage or are slow: none yields a reward, none stops the others, and none is left
+// running.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -26,7 +26,7 @@ namespace {
 constexpr int kThreads = 8;
 constexpr const char* kMark = "CARNOT_FAULTY_HARNESS_OF";
 
-/// Whether a process that a harness of this test is, or has started, runs now.
+/// Whether a harness of this test, or a process that one has started, is running.
 bool a_harness_runs() {
   const std::string mark = std::string(kMark) + "=" + std::to_string(::getpid());
   for (const auto& entry : std::filesystem::directory_iterator("/proc")) {
@@ -39,7 +39,7 @@ bool a_harness_runs() {
   return false;
 }
 
-/// Whether one continues running: what is killed takes a moment to end.
+/// Whether one keeps running: a killed process takes a moment to end.
 bool a_harness_goes_on() {
   for (int i = 0; i < 300; ++i) {
     if (!a_harness_runs()) return false;
@@ -111,7 +111,7 @@ class AgentFaults : public ::testing::Test {
     for (std::thread& thread : threads) thread.join();
   }
 
-  /// Of a thousand, or of a sample where not all are requested.
+  /// Of a thousand, or of a sample unless all are requested.
   static int share_of(int all, int sample) {
     const char* wanted = std::getenv("CARNOT_FAULT_CASES");
     return wanted != nullptr && std::string_view(wanted) == "all" ? all : sample;
@@ -130,10 +130,10 @@ TEST_F(AgentFaults, NoneBecomesARewardAndNoneStopsTheOthers) {
   EXPECT_EQ(ends_["wrong"], 0);
   EXPECT_GE(ends_["lost"], episodes * 21 / 42);
   EXPECT_GE(ends_["right"], episodes * 19 / 42);
-  EXPECT_FALSE(a_harness_goes_on()) << "an episode's end is the end of its harness and of what it started";
+  EXPECT_FALSE(a_harness_goes_on()) << "when an episode ends, its harness and everything it started have ended";
 }
 
-TEST_F(AgentFaults, HarnessesThatHangAreLostAndEnded) {
+TEST_F(AgentFaults, HarnessesThatHangFailAndAreKilled) {
   const auto factory = harnesses("hanging", {"timeout=0.5", "start_timeout=1"});
   reason_ = "the harness did nothing for";
   const int episodes = share_of(200, 10);

@@ -1,6 +1,6 @@
-// The example of examples/agent, as its authors would have it: the framework openai-agents is the harness, and what it
-// asks, calls and says is the trajectory. Where no interpreter has the package, the tests are skipped;
-// tests/agent/agent_framework_test.py provides one.
+// The example of examples/agent with the real framework openai-agents as the harness: its requests, calls and answers
+// are the trajectory. If no interpreter has the package, the tests are skipped; tests/agent/agent_framework_test.py
+// provides one.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -50,7 +50,7 @@ TEST_F(AgentFramework, ItsToolIsCalledAndItsAnswerIsRewarded) {
   const std::string word = open(*environment);
   const Reply result = environment->step(counting({word, word + "s"}));
   check_reply(result);
-  EXPECT_EQ(result.form, ReplyForm::ToolResult) << "what the framework sends again is the same conversation";
+  EXPECT_EQ(result.form, ReplyForm::ToolResult) << "what the framework sends again continues the same conversation";
   ASSERT_EQ(result.results.size(), 2u);
   EXPECT_EQ(result.results[0].text, std::to_string(word.size()));
   EXPECT_EQ(result.results[1].text, std::to_string(word.size() + 1));
@@ -62,7 +62,7 @@ TEST_F(AgentFramework, ItsToolIsCalledAndItsAnswerIsRewarded) {
   EXPECT_EQ(last.measures.at("conversations"), 1);
 }
 
-TEST_F(AgentFramework, AWrongAnswerAndAToolThatIsNotThereAreThePolicysFaults) {
+TEST_F(AgentFramework, AWrongAnswerAndAnUnknownToolAreThePolicysFaults) {
   const auto environment = factory_->make(Split::Train, 1);
   open(*environment);
   const Reply wrong = environment->step("I do not know");

@@ -26,7 +26,7 @@ eval: {{tasks: 1}}
 
 
 def train(carnot, python, folder):
-    """A step with a model of random weights: the reward hardly matters, that every episode counts does."""
+    """A step with a model of random weights: the reward hardly matters, but every episode must count."""
     for name in ("words", "run"):
         shutil.rmtree(os.path.join(folder, name), ignore_errors=True)
     recipe = os.path.join(folder, "words.yaml")

@@ -1,4 +1,4 @@
-"""A harness of plain Python: it asks the policy for a number, checks it, and rewards it.
+"""A harness in plain Python: it asks the policy for a number, checks it, and rewards it.
 
     arithmetic_harness.py [MODE]
 
@@ -65,7 +65,7 @@ def main():
         ask(messages)
     if MODE == "http":
         post(os.environ["CARNOT_REWARD_URL"], {"reward": 0.25, "success": False, "measures": {"asked": 2}})
-        print("this is no reward, and it does not matter")
+        print("this is not a reward, and it does not matter")
     else:
         print("some output")
         print(json.dumps({"reward": 1.5}))

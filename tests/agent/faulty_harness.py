@@ -1,8 +1,8 @@
-"""A harness that goes wrong in every way that a harness can; the task's number says how.
+"""A harness that fails in every way that a harness can; the task's number says how.
 
     faulty_harness.py failing|hanging
 
-Its first message says the task's seed, what has to become of the episode, and the fault: "4711 lost kill". `right` is an
+Its first message gives the task's seed, how the episode must end, and the fault: "4711 lost kill". `right` is an
 episode with the reward of reward(), `lost` one without any, `either` one of the two.
 """
 import json
@@ -21,7 +21,7 @@ LOST = ["kill", "exit", "exit with an open call", "exit before asking", "kill be
 RIGHT = ["none", "slow", "no line break", "garbage call", "unknown path", "half a call", "another's episode", "no HTTP",
          "refused reward", "posted", "posted twice", "posted and hang", "posted and kill", "posted and status",
          "much output", "child left", "child that talks", "idle connections", "two calls at once"]
-EITHER = ["call that is left", "call after the reward"]  # by what comes first
+EITHER = ["call that is left", "call after the reward"]  # by what happens first
 FAULTS = {"hanging": [("lost", fault) for fault in HANGING],
           "failing": [("lost", fault) for fault in LOST] + [("right", fault) for fault in RIGHT] +
                      [("either", fault) for fault in EITHER]}
@@ -64,7 +64,7 @@ def ask(content):
 
 
 def reward():
-    """What the test computes, too."""
+    """The test computes the same."""
     return {"reward": TASK["seed"] % 97 + sum(map(len, heard)), "measures": {"heard": sum(map(len, heard))}}
 
 
@@ -124,7 +124,7 @@ def between():
             to.sendall(b"\x00\xff reward 1000\r\n\r\n")
     if FAULT in ("call that is left", "exit with an open call"):
         with connection() as to:
-            to.sendall(request(EPISODE + "/chat/completions", call("nobody waits for this")))
+            to.sendall(request(EPISODE + "/chat/completions", call("the harness does not wait for this")))
             if FAULT == "exit with an open call":
                 os._exit(0)
     if FAULT == "refused reward":
@@ -137,7 +137,7 @@ def between():
     if FAULT == "child left":
         subprocess.Popen(["sleep", "1000"], start_new_session=True)
     if FAULT == "child that talks":
-        subprocess.run(["sh", "-c", "cat; echo 1000"], check=True)  # where input never ends, it hangs
+        subprocess.run(["sh", "-c", "cat; echo 1000"], check=True)  # if the input never ends, it hangs
     if FAULT == "idle connections":
         globals()["idle"] = [connection() for _ in range(10)]
 

@@ -1,4 +1,4 @@
-// `carnot analyze`: every analysis from end to end on a tiny run, and what is said where its input lacks something.
+// `carnot analyze`: every analysis from end to end on a tiny run, and its messages if the input lacks something.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -33,7 +33,7 @@ class Analyze : public ::testing::Test {
   ScratchFolder scratch_;
 };
 
-TEST_F(Analyze, ListsWhatThereIs) {
+TEST_F(Analyze, ListsAllAnalyses) {
   const auto list = run_carnot({"list", "analyses"});
   EXPECT_THAT(list.out, HasSubstr("aent-sparse"));
   EXPECT_THAT(run_carnot({"analyze", "--help"}).out, HasSubstr(list.out));
@@ -41,14 +41,14 @@ TEST_F(Analyze, ListsWhatThereIs) {
   EXPECT_EQ(Json::parse(run_carnot({"list", "analyses", "--json"}).out).at(0).at("name"), "aem-proxy");
 }
 
-TEST_F(Analyze, RefusesWhatItDoesNotKnow) {
+TEST_F(Analyze, RefusesUnknownAnalyses) {
   EXPECT_THAT(run_carnot({"analyze", "aent-sprase"}).err, HasSubstr("did you mean 'aent-sparse'?"));
   EXPECT_THAT(run_carnot({"analyze", "aent-sparse", "steeps=3"}).err, HasSubstr("steeps: unknown key"));
   EXPECT_THAT(run_carnot({"analyze", "aent-sparse", "a/folder"}).err, HasSubstr("reads nothing"));
   EXPECT_EQ(run_carnot({"analyze"}).exit, 2);
 }
 
-TEST_F(Analyze, TakesAFolderThatIsThereForAPathWhateverItsName) {
+TEST_F(Analyze, TakesAnExistingFolderForAPathWhateverItsName) {
   scratch_.write("igpo,method.igpo.pool=separate/notes.txt", "no run\n");
   const auto run = run_carnot({"analyze", "a2tgpo-gain", scratch_.path("igpo,method.igpo.pool=separate")});
   EXPECT_THAT(run.err, HasSubstr("igpo,method.igpo.pool=separate: holds no run"));

@@ -1,4 +1,4 @@
-// What becomes of an environment's processes when a run ends, in whatever way.
+// What happens to an environment's processes when a run ends, however it ends.
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -33,16 +33,16 @@ eval: {tasks: 1, before_training: false}
 )");
   }
 
-  /// Holds the pipe open, and leaves an orphan that does and leads a session.
+  /// Holds the pipe open, and leaves an orphan that holds it too and leads a session.
   std::string leaving(bool hangs) const {
     return recipe("{name: process, command: [python3, " + source_path("tests/process/daemon_environment.py") +
                   "], settings: ['pipe=" + pipe_ + "', 'hangs=" + (hangs ? "true" : "false") + "']}");
   }
 
-  /// The orphan is there by then.
+  /// The orphan exists by then.
   bool has_stepped() const { return std::filesystem::exists(pipe_ + ".step"); }
 
-  /// Whether everything that held the pipe has ended, or does within a minute.
+  /// Whether everything that held the pipe ends within a minute.
   bool all_are_gone() const {
     pollfd hang_up{.fd = read_end_.get(), .events = 0, .revents = 0};
     return ::poll(&hang_up, 1, 60'000) == 1;
@@ -53,7 +53,7 @@ eval: {tasks: 1, before_training: false}
   Descriptor read_end_{};
 };
 
-TEST_F(ChildProcesses, OfAnEnvironmentAreGoneAfterARunThatIsComplete) {
+TEST_F(ChildProcesses, OfAnEnvironmentAreGoneAfterACompleteRun) {
   const auto run = run_carnot({"train", leaving(false)});
   EXPECT_EQ(run.exit, 0) << run.err;
   EXPECT_TRUE(has_stepped());

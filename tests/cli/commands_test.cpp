@@ -1,4 +1,5 @@
-// The table of commands: every one has help, completion and a place in the manual, and none runs where it is only read.
+// The table of commands: every command has help, completion and a place in the manual, and none runs when its arguments
+// are only parsed.
 #include "carnot/program/commands.h"
 
 #include <gmock/gmock.h>
@@ -62,7 +63,7 @@ TEST(Completion, InBashOffersCommandsFlagsValuesAndKeys) {
   EXPECT_THAT(offered("carnot train recipe.yaml train."), ElementsAre("train.steps=", "train.groups_per_step="));
   EXPECT_THAT(offered("carnot list me"), ElementsAre("methods"));
   EXPECT_THAT(offered("carnot help tok"), ElementsAre("tokenize"));
-  EXPECT_THAT(offered("carnot inspect /nowhere"), IsEmpty());  // files are bash's own business
+  EXPECT_THAT(offered("carnot inspect /nowhere"), IsEmpty());  // bash completes files itself
 }
 
 TEST(Completion, KnowsEveryFlagInEveryShell) {

@@ -1,4 +1,4 @@
-// `carnot compare` as its user meets it: help, refusals, the plan, Ctrl-C and going on.
+// `carnot compare` as a user sees it: help, refusals, the plan, Ctrl-C and continuing.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -23,7 +23,7 @@ eval: {tasks: 1}
 )");
 }
 
-TEST(CompareCommand, HelpSaysWhatAListOfMethodsLooksLike) {
+TEST(CompareCommand, HelpShowsTheFormatOfAListOfMethods) {
   const auto run = run_carnot({"compare", "--help"});
   EXPECT_EQ(run.exit, 0);
   EXPECT_THAT(run.out, AllOf(HasSubstr("--methods"), HasSubstr("a2tgpo [train.epochs=2]"), HasSubstr("--seeds"),
@@ -48,7 +48,7 @@ TEST(CompareCommand, RefusesBeforeAnythingRuns) {
   EXPECT_FALSE(std::filesystem::exists(output));
 }
 
-TEST(CompareCommand, StopsAtCtrlCAndGoesOnWithTheSameCommand) {
+TEST(CompareCommand, StopsAtCtrlCAndContinuesWithTheSameCommand) {
   const ScratchFolder scratch;
   const std::string first = scratch.path("out/seed_0/grpo/metrics.jsonl");
   const std::vector<std::string> command{

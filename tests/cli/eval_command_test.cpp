@@ -1,4 +1,4 @@
-// `carnot eval` of a model that a recipe does not own: by --model, and behind a server by --endpoint.
+// `carnot eval` of a model that is not a run's own: by --model, and behind a server by --endpoint.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -30,7 +30,7 @@ bool is_up(int port) {
   return http_exchange({.url = parse_url("http://127.0.0.1:" + std::to_string(port) + "/health").value()}).ok();
 }
 
-/// What both ways of playing have to agree on.
+/// What both must agree on.
 json compared(const std::string& out) {
   json result = json::parse(out);
   for (const char* own : {"seconds", "entropy", "response_length", "requests", "prompt_tokens", "completion_tokens"})
@@ -38,7 +38,7 @@ json compared(const std::string& out) {
   return result;
 }
 
-TEST(EvalCommand, GivesThroughAServerWhatItGivesWithTheModelItself) {
+TEST(EvalCommand, EqualsTheModelItselfThroughAServer) {
   const ScratchFolder scratch;
   const std::string recipe =
       recipe_with(scratch, "name: alfworld, task_source: " + source_path("tests/tasks/alfworld") +

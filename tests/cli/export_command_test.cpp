@@ -12,7 +12,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-TEST(ExportCommand, WritesARunsPolicyMergedAndApartAndRefusesToOverwrite) {
+TEST(ExportCommand, WritesARunsPolicyMergedOrSeparateAndRefusesToOverwrite) {
   const ScratchFolder scratch;
   const std::string shape =
       "model: {hidden_size: 32, intermediate_size: 64, num_layers: 1, num_heads: 2, num_kv_heads: 1, head_dim: 16}\n";

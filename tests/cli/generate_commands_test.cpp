@@ -87,7 +87,7 @@ TEST_F(GenerateCommands, ScoreRepeatsTheLogProbabilitiesOfGenerate) {
   EXPECT_EQ(score({scratch_->write("sequences.jsonl", sequences)}).out, scored.out);
 }
 
-TEST_F(GenerateCommands, RefuseAModelThatIsNotThere) {
+TEST_F(GenerateCommands, RefuseAMissingModel) {
   const auto missing = run_carnot({"generate", "--model", scratch_->path("none"), "x"});
   EXPECT_EQ(missing.exit, 1);
   EXPECT_THAT(missing.err,

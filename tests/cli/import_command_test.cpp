@@ -29,7 +29,7 @@ TEST(ImportCommand, MakesAFolderThatGenerates) {
   EXPECT_EQ(run_carnot({"import", file}).exit, 2) << "without --output";
 }
 
-TEST(ImportCommand, RefusesAFileThatIsNoModelAndWritesNothing) {
+TEST(ImportCommand, RefusesAFileThatIsNotAModelAndWritesNothing) {
   const ScratchFolder scratch;
   const auto refused = run_carnot({"import", scratch.write("x.gguf", "GGML"), "--output", scratch.path("model")});
   EXPECT_EQ(refused.exit, 1);

@@ -1,4 +1,4 @@
-// Where `--output` leads: devices, links, planted names.
+// Targets of `--output`: devices, links, planted names.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
@@ -19,14 +19,14 @@ constexpr char kRows[] = R"({"uid":"a","traj_id":"a/0","score":1.0,"token_ids":[
 {"uid":"a","traj_id":"a/1","score":0.0,"token_ids":[1,2,4],"loss_mask":[0,1,1]}
 )";
 
-TEST(OutputFile, MayBeADeviceWhichStays) {
+TEST(OutputFile, MayBeADeviceWhichIsKept) {
   const ScratchFolder scratch;
   const std::string rows = scratch.write("rows.jsonl", kRows);
-  // Of our own where that is allowed: a fault here must not take the machine's.
+  // Our own devices if allowed: a bug here must not destroy the machine's.
   const std::string null = scratch.path("null"), full = scratch.path("full");
   const bool is_root = ::mknod(null.c_str(), S_IFCHR | 0666, ::makedev(1, 3)) == 0 &&
                        ::mknod(full.c_str(), S_IFCHR | 0666, ::makedev(1, 7)) == 0;
-  if (!is_root && ::geteuid() == 0) CARNOT_SKIP(Devices, "root without devices of its own");
+  if (!is_root && ::geteuid() == 0) CARNOT_SKIP(Devices, "root that may not create devices");
   const auto away = run_carnot({"credit", rows, "--method", "grpo", "--output", is_root ? null : "/dev/null"});
   EXPECT_EQ(away.exit, 0) << away.err;
   EXPECT_TRUE(fs::is_character_file(is_root ? null : "/dev/null"));
@@ -36,7 +36,7 @@ TEST(OutputFile, MayBeADeviceWhichStays) {
   EXPECT_TRUE(fs::is_character_file(is_root ? full : "/dev/full"));
 }
 
-TEST(OutputFile, MayBeALinkWhichStays) {
+TEST(OutputFile, MayBeALinkWhichIsKept) {
   const ScratchFolder scratch;
   const std::string rows = scratch.write("rows.jsonl", kRows), far = scratch.write("far/credit.jsonl", "old");
   fs::create_symlink("far/credit.jsonl", scratch.path("credit.jsonl"));

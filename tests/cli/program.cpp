@@ -40,7 +40,7 @@ std::vector<std::string> environment_with(const std::vector<std::string>& additi
   return words;
 }
 
-/// Sends SIGKILL where the child lives longer than the deadline.
+/// Sends SIGKILL if the child outlives the deadline.
 bool outlives(pid_t child, std::chrono::seconds deadline) {
   using namespace std::chrono;
   if (deadline == seconds(0)) return false;

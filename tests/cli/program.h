@@ -18,11 +18,11 @@ struct ProgramRun {
   bool timed_out = false;  ///< killed at the deadline
 };
 
-/// What a program finds when it starts.
+/// The surroundings of a program when it starts.
 struct ProgramSetting {
   std::string input{};
   std::vector<std::string> environment{};  ///< NAME=value, next to the test's own
-  std::vector<int> closed{};               ///< standard streams that are not there
+  std::vector<int> closed{};               ///< closed standard streams
   std::chrono::seconds deadline{0};        ///< killed then; 0: never
 };
 
@@ -30,7 +30,7 @@ struct ProgramSetting {
 ProgramRun run_carnot(const std::vector<std::string>& arguments, const std::string& input = "");
 ProgramRun run_carnot(const std::vector<std::string>& arguments, const ProgramSetting& setting);
 
-/// A signal for the program, as soon as `ready` accepts what is on standard error by then, or after a minute.
+/// A signal for the program, sent as soon as `ready` accepts the content of standard error, or after a minute.
 struct TimedSignal {
   std::function<bool(const std::string& err)> ready{};
   int signal = SIGINT;
@@ -46,7 +46,7 @@ ProgramRun interrupt_carnot(const std::vector<std::string>& arguments, const std
 /// A port of this machine that was free a moment ago.
 int free_port();
 
-/// An empty folder of its own, removed with its content at the end.
+/// A new empty folder, removed with its content at the end.
 class ScratchFolder {
  public:
   ScratchFolder();

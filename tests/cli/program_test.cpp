@@ -1,4 +1,4 @@
-// What a user of the binary sees: help, refusals, environments, tokens.
+// What a user of the program sees: help, refusals, environments, tokens.
 #include "program.h"
 
 #include <gmock/gmock.h>
@@ -52,7 +52,7 @@ TEST(Program, HelpOfAnEnvironmentShowsItsKeys) {
   EXPECT_THAT(run_carnot({"credit", "--method", "grpo", "--help"}).out, HasSubstr("divide_by_std"));
 }
 
-TEST(Program, ListsWhatThereIsAsTextAndAsJson) {
+TEST(Program, ListsEverythingAsTextAndAsJson) {
   EXPECT_THAT(run_carnot({"list"}).out, HasSubstr("arXiv:2402.03300"));
   EXPECT_THAT(run_carnot({"list", "methods"}).out, HasSubstr("paper   sequence_mean_token_mean (eq. 3), no dual clip"));
   const Json everything = Json::parse(run_carnot({"list", "--json"}).out);
@@ -113,7 +113,7 @@ TEST(Program, TokenizesAndDecodesLineByLine) {
   EXPECT_EQ(back.out, "\"Grüße,\\n日本 <|im_end|> 12345\"\n\"\"\n\"🙂\"\n");
 }
 
-TEST(Program, StopsAtALineThatIsNoJsonAndNamesIt) {
+TEST(Program, StopsAtALineThatIsNotJsonAndNamesIt) {
   const auto run = run_carnot({"tokenize", kQwen2}, "\"a\"\n[1]\n\"b\"\n");
   EXPECT_EQ(run.exit, 1);
   EXPECT_EQ(split_lines(run.out).size(), 1u);

@@ -54,7 +54,7 @@ TEST(RetrieverCommand, ServesPassagesAndTheirIndexAlikeAndEndsWithStatusZero) {
   EXPECT_TRUE(answers[0]["result"][1].empty());
 }
 
-TEST(RetrieverCommand, RanksAsTheToolByHandDoes) {
+TEST(RetrieverCommand, RanksAsTheToolOnTheCommandLineDoes) {
   const ScratchFolder scratch;
   const std::string passages = scratch.write("passages.jsonl", kTwoPassages);
   const auto by_hand = run_carnot({"tool", "bm25", passages, "--json"},
@@ -72,7 +72,7 @@ TEST(RetrieverCommand, RanksAsTheToolByHandDoes) {
   EXPECT_EQ(by_hand.out.substr(end + 1), "{\"result\":[]}\n");
 }
 
-TEST(RetrieverCommand, ALineThatIsNoQueryIsAnsweredWithWhatIsWrongAndTheNextOneToo) {
+TEST(RetrieverCommand, AnInvalidLineIsAnsweredWithTheProblemAndTheNextOneIsAnsweredToo) {
   const ScratchFolder scratch;
   const std::string passages = scratch.write("passages.jsonl", kTwoPassages);
   const auto answered =
@@ -106,13 +106,13 @@ TEST(RetrieverCommand, SearchesByVectorsExactlyAndApproximately) {
   }
   EXPECT_EQ(answers[0], answers[1]);
   ASSERT_EQ(answers[0]["result"][0].size(), 2u);
-  EXPECT_EQ(answers[0]["result"][0][0]["document"]["id"], "7") << "a text is nearest to itself";
+  EXPECT_EQ(answers[0]["result"][0][0]["document"]["id"], "7") << "a passage is nearest to itself";
   EXPECT_NEAR(answers[0]["result"][0][0]["score"].get<double>(), 1, 1e-5);
   EXPECT_TRUE(std::filesystem::exists(passages + ".bm25.vectors"));
   EXPECT_TRUE(std::filesystem::exists(passages + ".bm25.graph"));
 }
 
-TEST(RetrieverCommand, GoesOnEncodingWhereItWasInterrupted) {
+TEST(RetrieverCommand, ContinuesEncodingWhereItWasInterrupted) {
   const ScratchFolder scratch;
   std::string rows;
   for (int i = 0; i < 20'000; ++i) rows += "{\"contents\": \"passage " + std::to_string(i) + "\"}\n";
@@ -126,7 +126,7 @@ TEST(RetrieverCommand, GoesOnEncodingWhereItWasInterrupted) {
   EXPECT_FALSE(std::filesystem::exists(passages + ".bm25.vectors"));
   const auto finished = run_carnot(arguments);
   EXPECT_EQ(finished.exit, 0) << finished.err;
-  EXPECT_THAT(finished.err, HasSubstr("passages.jsonl.bm25.vectors: goes on after"));
+  EXPECT_THAT(finished.err, HasSubstr("passages.jsonl.bm25.vectors: continues after"));
   EXPECT_THAT(finished.out, HasSubstr("20000 passages, "));
   EXPECT_THAT(finished.out, HasSubstr("vectors: " + std::to_string(64 + 20'000 * 24 * 4) + " bytes\n"));
 }

@@ -62,7 +62,7 @@ void expect_on_sampled(const OrderedJson& values, double expected) {
   for (const std::size_t t : {2u, 3u}) EXPECT_NEAR(values.at(t).get<double>(), expected, 1e-12);
 }
 
-TEST(CreditCommand, GivesGrpoItsAdvantagesAndLeavesTheRestAlone) {
+TEST(CreditCommand, WritesGrposAdvantagesAndLeavesTheRestUnchanged) {
   const ScratchFolder scratch;
   const std::string file = scratch.write("step_0.jsonl", lines_of(two_groups()));
   const auto run = run_carnot({"credit", file, "--method", "grpo"});
@@ -82,7 +82,7 @@ TEST(CreditCommand, GivesGrpoItsAdvantagesAndLeavesTheRestAlone) {
   expect_on_sampled(rows[0].at("clip_scale"), 1);
 }
 
-TEST(CreditCommand, TakesARunFolderAndOneOfItsSteps) {
+TEST(CreditCommand, AcceptsARunFolderAndAStep) {
   const ScratchFolder scratch;
   const std::string second = scratch.write("run/rollouts/step_2.jsonl", lines_of({row("late", "late/0", 1)}));
   scratch.write("run/rollouts/step_1.jsonl", lines_of({row("early", "early/0", 1)}));
@@ -98,7 +98,7 @@ TEST(CreditCommand, TakesARunFolderAndOneOfItsSteps) {
               HasSubstr("expected a run folder"));
 }
 
-TEST(CreditCommand, TakesOptionsOfTheMethodInEverySpelling) {
+TEST(CreditCommand, AcceptsOptionsOfTheMethodInEverySpelling) {
   const ScratchFolder scratch;
   const std::string file = scratch.write("step_0.jsonl", lines_of(two_groups()));
   for (const std::string key : {"divide_by_std", "grpo.divide_by_std", "method.grpo.divide_by_std"}) {
@@ -137,7 +137,7 @@ TEST(CreditCommand, WarnsAboutCompositionsThatWorkAgainstThemselves) {
   EXPECT_THAT(run.err, HasSubstr("carnot: warning: step_group adds credit after entropy_modulate"));
 }
 
-TEST(CreditCommand, TakesAFilterBehindAnyBase) {
+TEST(CreditCommand, AcceptsAFilterWithAnyBase) {
   const ScratchFolder scratch;
   const std::string file = scratch.write("step_0.jsonl", lines_of(two_groups()));
   const auto run = run_carnot({"credit", file, "--method", "grpo", "filter=drop_zero_variance"});
@@ -195,7 +195,7 @@ TEST(CreditCommand, AsksForGainsWhereATurnShouldHaveOne) {
   EXPECT_EQ(run_carnot({"credit", mixed, "--method", "igpo", "info_gain.query_baseline=false"}).exit, 0);
 }
 
-TEST(CreditCommand, CreditsEachStepAsABatchOfItsOwn) {
+TEST(CreditCommand, CreditsEachStepAsASeparateBatch) {
   const ScratchFolder scratch;
   auto first = two_groups(), second = two_groups();
   for (std::size_t i = 0; i < first.size(); ++i) {
@@ -223,7 +223,7 @@ TEST(CreditCommand, CreditsEachStepAsABatchOfItsOwn) {
   }
 }
 
-TEST(CreditCommand, APresetLeavesOptionsAloneWhateverTheirNames) {
+TEST(CreditCommand, APresetLeavesOtherOptionsUnchangedWhateverTheirNames) {
   const ScratchFolder scratch;
   const std::string file = scratch.write("one.jsonl", lines_of({row("a", "a/0", 5)}));
   // `code` lets a group of one keep its reward.
@@ -301,7 +301,7 @@ TEST(CreditCommand, ExplainsTheCriticAndScaledAdvantages) {
               HasSubstr("scaled_advantage"));
 }
 
-TEST(CreditCommand, ExplanationsSayWhichFieldIsMissing) {
+TEST(CreditCommand, ExplanationsNameMissingFields) {
   const ScratchFolder scratch;
   const std::string file = scratch.write("step_0.jsonl", lines_of(two_groups()));
   const auto run = run_carnot({"credit", file, "--method", "grpo", "--explain", "objective.kl_coefficient=0.1"});
@@ -312,7 +312,7 @@ TEST(CreditCommand, ExplanationsSayWhichFieldIsMissing) {
                 HasSubstr("step_0.jsonl:1: " + std::string(field) + ": this field is missing; --explain reads it"));
 }
 
-TEST(CreditCommand, RefusesWhatIsNoRolloutFileOrCannotBeWritten) {
+TEST(CreditCommand, RefusesInvalidRolloutFilesAndUnwritableOutput) {
   const ScratchFolder scratch;
   EXPECT_THAT(run_carnot({"credit", scratch.path("absent.jsonl"), "--method", "grpo"}).err, HasSubstr("absent.jsonl"));
   const std::string broken = scratch.write("broken.jsonl", "{\"uid\": \"a\"}\nnonsense\n");
@@ -354,7 +354,7 @@ TEST(InspectCommand, ShowsSpansWithTheTokenizerOfTheRun) {
                 "3      0     action  9   '*'   -\n");
 }
 
-TEST(InspectCommand, SaysWhichTrajectoryOrColumnThereIsNot) {
+TEST(InspectCommand, NamesAMissingTrajectoryOrColumn) {
   const ScratchFolder scratch;
   const std::string file = scratch.write("step_0.jsonl", lines_of(two_groups()));
   EXPECT_THAT(run_carnot({"inspect", file, "--traj", "c/0"}).err, HasSubstr("there is no trajectory 'c/0'"));

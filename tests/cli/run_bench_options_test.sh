@@ -17,7 +17,7 @@ refuses() { # what the message has to contain, arguments
 
 refuses 'unknown option "--fast"' --fast
 refuses 'unknown option "-q"' thread_pool -q
-refuses '--quick runs a selection of its own' --quick thread_pool
+refuses '--quick runs a fixed selection' --quick thread_pool
 refuses 'only --quick prints JSON' --json
 refuses 'only --quick prints JSON' thread_pool --json
 exit "$failures"

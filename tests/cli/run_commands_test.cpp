@@ -1,4 +1,4 @@
-// `carnot train` and its neighbours: refusals, the dry run, Ctrl-C and going on.
+// `carnot train` and related commands: refusals, the dry run, Ctrl-C and continuing.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -49,7 +49,7 @@ TEST(TrainCommand, ReportsEveryProblemOfTheRecipeAtOnceAndMakesNoFolder) {
   EXPECT_FALSE(std::filesystem::exists(scratch.path("run")));
 }
 
-TEST(TrainCommand, ListsTheRecipesWhereItsOwnIsMissing) {
+TEST(TrainCommand, ListsTheRecipesIfNoneIsGiven) {
   const ScratchFolder scratch;
   const std::string recipe = tiny_recipe(scratch);
   for (const char* command : {"train", "compare"})
@@ -59,7 +59,7 @@ TEST(TrainCommand, ListsTheRecipesWhereItsOwnIsMissing) {
   EXPECT_THAT(run.err, HasSubstr("RECIPE is required"));
 }
 
-TEST(TrainCommand, RefusesWhatIsNotThereOrCannotBeWritten) {
+TEST(TrainCommand, RefusesMissingInputAndUnwritableOutput) {
   const ScratchFolder scratch;
   const std::string recipe = tiny_recipe(scratch);
   EXPECT_THAT(run_carnot({"train", scratch.path("none.yaml")}).err, HasSubstr("none.yaml: does not exist"));
@@ -71,7 +71,7 @@ TEST(TrainCommand, RefusesWhatIsNotThereOrCannotBeWritten) {
   EXPECT_EQ(run_carnot({"eval", scratch.path("none")}).exit, 1);
 }
 
-TEST(TrainCommand, AnswersWhatWasMeant) {
+TEST(TrainCommand, SuggestsWhatWasMeant) {
   const ScratchFolder scratch;
   const std::string recipe = tiny_recipe(scratch);
   EXPECT_THAT(run_carnot({"train", recipe, "method=grop"}).err,
@@ -185,7 +185,7 @@ TEST(TrainCommand, HelpHasTheFlagsAndSaysWhereTheKeysAre) {
   EXPECT_EQ(keys.at(0).at("key"), "seed");
 }
 
-TEST(TrainCommand, InterruptedWritesACheckpointAndTheSameCommandGoesOn) {
+TEST(TrainCommand, InterruptedWritesACheckpointAndTheSameCommandContinues) {
   const ScratchFolder scratch;
   const std::string recipe = tiny_recipe(scratch);
   const auto interrupted = interrupt_carnot({"train", recipe}, [&] { return steps_logged(scratch) > 0; });
@@ -206,10 +206,10 @@ TEST(TrainCommand, InterruptedWritesACheckpointAndTheSameCommandGoesOn) {
 /// Of the first Ctrl-C or SIGTERM.
 constexpr const char* kStopping = "carnot: stopping soon; a checkpoint will be written.";
 
-TEST(TrainCommand, SaysAtOnceThatItStopsAndStopsInsideAnEvaluation) {
+TEST(TrainCommand, SaysAtOnceThatItIsStoppingAndStopsDuringAnEvaluation) {
   for (const int signal : {SIGINT, SIGTERM}) {
     const ScratchFolder scratch;
-    // Before a hundred thousand tasks are through, every test is over.
+    // A hundred thousand tasks take longer than any test.
     const auto run = interrupt_carnot(
         {"train", tiny_recipe(scratch), "eval.before_training=true", "eval.tasks=100000", "memory.check=off"},
         [&] { return std::filesystem::exists(scratch.path("run/config.yaml")); }, signal);
@@ -220,7 +220,7 @@ TEST(TrainCommand, SaysAtOnceThatItStopsAndStopsInsideAnEvaluation) {
   }
 }
 
-TEST(TrainCommand, ASecondCtrlCEndsAStepThatIsNotFinished) {
+TEST(TrainCommand, ASecondCtrlCEndsAnUnfinishedStep) {
   const ScratchFolder scratch;
   // One step of SFT takes minutes.
   const auto run = signal_carnot(
@@ -241,9 +241,9 @@ std::vector<std::string> printed_command(const std::string& out) {
   return {std::istream_iterator<std::string>(line), {}};
 }
 
-TEST(TrainCommand, InterruptedPrintsTheCommandThatGoesOn) {
+TEST(TrainCommand, InterruptedPrintsTheCommandThatContinues) {
   const ScratchFolder scratch;
-  // Not the recipe alone: the run's own settings are those to continue with.
+  // Not the recipe alone: the run continues with its own settings.
   const auto interrupted = interrupt_carnot({"train", tiny_recipe(scratch), "train.groups_per_step=2", "seed=3"},
                                             [&] { return steps_logged(scratch) > 0; });
   EXPECT_EQ(interrupted.exit, 130) << interrupted.err;
@@ -268,7 +268,7 @@ TEST(TrainCommand, KilledBeforeItSavedSaysWhatItRepeats) {
   EXPECT_THAT(resumed.err, HasSubstr("no checkpoint was saved; repeated: step 1 to " + std::to_string(steps)));
 }
 
-TEST(TrainCommand, KilledAndResumedEqualsTheStraightRun) {
+TEST(TrainCommand, KilledAndResumedEqualsTheUninterruptedRun) {
   const ScratchFolder scratch;
   // PPO and the entropy bonus give an untrained policy gradients that depend on what it sampled.
   const std::vector<std::string> settings{"train",
@@ -288,8 +288,8 @@ TEST(TrainCommand, KilledAndResumedEqualsTheStraightRun) {
 
   const auto killed = interrupt_carnot(settings, [&] { return steps_logged(scratch) > 7; }, SIGKILL);
   ASSERT_EQ(killed.exit, -1);
-  ASSERT_LT(steps_logged(scratch), 40u) << "the run was over before it could be killed";
-  // Again, by two signals: wherever the second one comes, in a step or while a checkpoint is written.
+  ASSERT_LT(steps_logged(scratch), 40u) << "the run ended before it could be killed";
+  // Again, by two signals, wherever the second one arrives: in a step or while a checkpoint is written.
   const std::size_t before = steps_logged(scratch);
   const auto stopped = signal_carnot(
       settings, {{.ready = [&](const std::string&) { return steps_logged(scratch) > before + 3; }},

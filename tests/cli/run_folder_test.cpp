@@ -1,4 +1,4 @@
-// What a run's folder goes through: two processes, closed descriptors, damage, other settings.
+// What can happen to a run's folder: two processes, closed descriptors, damage, other settings.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -172,7 +172,7 @@ TEST(RunFolder, OfAComparisonIsWrittenByOneProcessAtATime) {
   EXPECT_THAT(second.err, HasSubstr("compared: is being written by process "));
 }
 
-TEST(RunFolder, HoldsNoConsoleLinesWhereTheProgramStartsWithClosedDescriptors) {
+TEST(RunFolder, HoldsNoConsoleLinesIfTheProgramStartsWithClosedDescriptors) {
   const ScratchFolder scratch;
   const std::string recipe = tiny_recipe(scratch);
   for (const std::vector<int>& closed : {std::vector<int>{1}, {2}, {0, 1, 2}}) {
@@ -188,7 +188,7 @@ TEST(RunFolder, HoldsNoConsoleLinesWhereTheProgramStartsWithClosedDescriptors) {
   }
 }
 
-TEST(RunFolder, WithADamagedLatestCheckpointIsReadOnlyWhereTheCheckpointIsNamed) {
+TEST(RunFolder, WithADamagedLatestCheckpointIsReadOnlyIfACheckpointIsNamed) {
   const ScratchFolder scratch;
   const std::string recipe = tiny_recipe(scratch), run = scratch.path("run");
   ASSERT_EQ(run_carnot({"train", recipe}).exit, 0);
@@ -207,14 +207,14 @@ TEST(RunFolder, WithADamagedLatestCheckpointIsReadOnlyWhereTheCheckpointIsNamed)
   EXPECT_EQ(run_carnot({"eval", whole}).exit, 0);
   EXPECT_EQ(run_carnot({"export", whole, "--output", scratch.path("exported")}).exit, 0);
 
-  // The run itself continues from the whole one, says so, and ends where it was.
+  // The run itself continues from the intact one, says so, and ends where it was.
   const auto resumed = run_carnot({"train", recipe});
   EXPECT_EQ(resumed.exit, 0) << resumed.err;
   EXPECT_THAT(resumed.err, HasSubstr("skipped a damaged checkpoint"));
   EXPECT_TRUE(*read_file(damaged) == *weights);
 }
 
-TEST(RunFolder, GoesOnWithOtherSettingsOnlyWhenTold) {
+TEST(RunFolder, ContinuesWithOtherSettingsOnlyIfAllowed) {
   const ScratchFolder scratch;
   const std::string recipe = tiny_recipe(scratch);
   ASSERT_EQ(run_carnot({"train", recipe}).exit, 0);
@@ -234,7 +234,7 @@ TEST(RunFolder, GoesOnWithOtherSettingsOnlyWhenTold) {
   EXPECT_THAT(*read_file(scratch.path("run/config.yaml")), HasSubstr("seed: 7"));
 }
 
-TEST(RunFolder, SaysWhichMetricsAreGone) {
+TEST(RunFolder, SaysWhichMetricsAreMissing) {
   const ScratchFolder scratch;
   const std::string recipe = tiny_recipe(scratch);
   ASSERT_EQ(run_carnot({"train", recipe}).exit, 0);
@@ -245,7 +245,7 @@ TEST(RunFolder, SaysWhichMetricsAreGone) {
   EXPECT_THAT(resumed.err, HasSubstr("continues after step 2, but the file has no line of step 1"));
 }
 
-TEST(RunFolder, IsNotExportedOverItself) {
+TEST(RunFolder, IsNotExportedOntoItself) {
   const ScratchFolder scratch;
   const std::string run = scratch.path("run");
   ASSERT_EQ(run_carnot({"train", tiny_recipe(scratch), "train.steps=1"}).exit, 0);

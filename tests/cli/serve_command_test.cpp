@@ -1,4 +1,4 @@
-// `carnot serve` as a program: it answers what `carnot generate` says, ends on a signal, and refuses bad flags.
+// `carnot serve` as a program: it answers as `carnot generate` does, ends on a signal, and refuses bad flags.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -59,7 +59,7 @@ eval: {tasks: 1}
   EXPECT_EQ(sample, 2u);
 }
 
-TEST(ServeCommand, RefusesAnAddressThatOthersReachWithoutAKey) {
+TEST(ServeCommand, RefusesAReachableAddressWithoutAKey) {
   const auto open = run_carnot({"serve", "--model", "m", "--host", "0.0.0.0"});
   EXPECT_EQ(open.exit, 1);
   EXPECT_THAT(open.err, HasSubstr("--host 0.0.0.0: other machines reach that address; expected --api-key-env NAME"));

@@ -68,7 +68,7 @@ TEST(ViewCommand, WritesAPageOfARun) {
   EXPECT_GT(sampled, 50);
 }
 
-TEST(ViewCommand, SaysWhatIsNotOnThePage) {
+TEST(ViewCommand, SaysWhatIsLeftOffThePage) {
   const ScratchFolder scratch;
   train(scratch);
   const std::string page = scratch.path("page.html");
@@ -115,7 +115,7 @@ TEST(ViewCommand, ShowsRowsOfAnySystem) {
   EXPECT_THAT(logs.err, HasSubstr("has no tokenizer, and messages are texts; name it with --tokenizer"));
 }
 
-TEST(ViewCommand, RefusesWhatIsNoRun) {
+TEST(ViewCommand, RefusesAFolderThatIsNotARun) {
   const ScratchFolder scratch;
   EXPECT_THAT(run_carnot({"view", scratch.path("none")}).err, HasSubstr("none: cannot open"));
   const auto damaged = run_carnot({"view", scratch.write("rows.jsonl", "{\"uid\": 1}\n")});

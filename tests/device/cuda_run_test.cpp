@@ -1,4 +1,4 @@
-// Whole runs on a GPU, and the sentence that refuses them if there is none.
+// Whole runs on a GPU, and the message that refuses them on a machine without one.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -24,7 +24,7 @@ Result<RunEnd> run_in(const fs::path& folder, std::vector<std::string> settings)
   return run_training(recipe, {.out = out});
 }
 
-TEST(RunOnCuda, CompletesWhereThereIsAGpu) {
+TEST(RunOnCuda, CompletesOnAMachineWithAGpu) {
   offer_cuda_statistics();
   if (const Status cuda = load_cuda_backend(); !cuda) CARNOT_SKIP(Gpu, cuda.error().message);
   for (const std::vector<std::string>& settings : {std::vector<std::string>{"method=ppo"},
@@ -38,7 +38,7 @@ TEST(RunOnCuda, CompletesWhereThereIsAGpu) {
   }
 }
 
-TEST(RunOnCuda, IsRefusedInASentenceWhereThereIsNoGpu) {
+TEST(RunOnCuda, IsRefusedWithAMessageOnAMachineWithoutAGpu) {
   if (load_cuda_backend()) CARNOT_SKIP(NoGpu, "CUDA was loaded");
   const auto end = run_in("/nowhere/to/be/made", {});
   ASSERT_FALSE(end.ok());

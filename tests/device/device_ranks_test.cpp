@@ -1,5 +1,5 @@
-// Ranks whose tensors are on a device that is not the CPU (testing/separate_device) train to the bits of one rank
-// there: gradients and weights go over the host's memory, and everything else stays where it is.
+// Ranks whose tensors are on a device that is not the CPU (testing/separate_device) equal one rank there, bit for bit:
+// gradients and weights travel through the host's memory, and everything else stays on the device.
 //
 // The test's own process makes no tensor, so that it has one thread when it forks.
 #include <ATen/Functions.h>
@@ -45,7 +45,7 @@ std::string trained_bytes(Collectives& group, const std::vector<std::string>& se
     const at::Tensor here = weight.tensor.detach().cpu();
     out.add(std::string_view(static_cast<const char*>(here.const_data_ptr()), here.nbytes()));
   }
-  // The first rank gets the state, for the checkpoint.
+  // The first rank gathers the state, for the checkpoint.
   (void)trainer.optimizer().state();
   return sha256_hex(out.take()) + "\n" + shown;
 }
@@ -62,7 +62,7 @@ std::vector<std::string> trained_on(int ranks, const std::vector<std::string>& s
   return reports;
 }
 
-TEST(RanksOnSeparateDevices, TrainToTheBitsOfOneRankThere) {
+TEST(RanksOnSeparateDevices, EqualOneRankThereBitForBit) {
   for (const std::vector<std::string>& settings :
        {std::vector<std::string>{"method=grpo"},
         {"method=ppo", "dtype=bfloat16"},

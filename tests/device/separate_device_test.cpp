@@ -1,5 +1,5 @@
-// Rollouts, training, SFT and whole runs on a device that is not the CPU (testing/separate_device): every tensor is
-// where it belongs, and the results are those of the same operators on the CPU.
+// Rollouts, training, SFT and whole runs on a device that is not the CPU (testing/separate_device): every tensor is on
+// its device, and the results are those of the same operators on the CPU.
 #include "testing/separate_device/separate_device.h"
 
 #include <ATen/Functions.h>
@@ -28,7 +28,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-TEST(SeparateDevice, RefusesOperandsThatAreElsewhere) {
+TEST(SeparateDevice, RefusesOperandsOnOtherDevices) {
   const at::Tensor here = at::ones({3}, testing::separate_device()), elsewhere = at::ones({3});
   EXPECT_EQ((here + 1).cpu().sum().item<float>(), 6);
   EXPECT_THROW(here + elsewhere, c10::Error);
@@ -36,7 +36,7 @@ TEST(SeparateDevice, RefusesOperandsThatAreElsewhere) {
   EXPECT_THROW(elsewhere.index_select(0, at::zeros({2}, at::kLong).to(here.device())), c10::Error);
 }
 
-TEST(SeparateDeviceDeathTest, DiesWhereItsMemoryIsRead) {
+TEST(SeparateDeviceDeathTest, DiesWhenItsMemoryIsRead) {
   const at::Tensor here = at::ones({3}, testing::separate_device());
   EXPECT_DEATH(
       {
@@ -94,7 +94,7 @@ TEST_P(OnSeparateDevice, StatisticsAndGradientsEqualTheCpus) {
 TEST_P(OnSeparateDevice, LogitsToSampleFromAreNotRounded) {
   const at::NoGradGuard no_grad;
   Model model = make(testing::separate_device());
-  model.choose_kernels(KernelChoice::Own);  // there are none here: LibTorch's, with logits as theirs
+  model.choose_kernels(KernelChoice::Own);  // own kernels do not exist here: LibTorch's are used, with logits as theirs
   const at::Tensor hidden = at::randn({3, 48}, model.options());
   const at::Tensor exact = at::matmul(hidden.cpu().to(at::kDouble), model.head().cpu().to(at::kDouble).t());
   EXPECT_LT(relative_error(model.logits(hidden), exact), 1e-6);
@@ -132,7 +132,7 @@ TEST_P(OnSeparateDevice, SequencesThatShareAPrefixAndPagedOnesEqualTheCpus) {
 
 constexpr double kLearningRate = 3e-3;  // of the recipe
 
-/// The recipe's words know no such device: a test puts it there.
+/// Recipes cannot name such a device, so a test sets it.
 Recipe recipe_on(at::Device device, std::vector<std::string> settings) {
   settings.push_back("threads=1");
   auto recipe = Recipe::parse(testing::kSmallRecipe, "test", settings);
@@ -141,7 +141,7 @@ Recipe recipe_on(at::Device device, std::vector<std::string> settings) {
   return std::move(recipe).value();
 }
 
-/// What two steps leave.
+/// The results of two steps.
 struct Trained {
   std::vector<TokenId> tokens{};  ///< of the first step's rollouts
   std::map<std::string, double> metrics{};
@@ -196,7 +196,7 @@ TEST_P(Training, OnTheDeviceEqualsThatOnTheCpu) {
   ASSERT_EQ(device.weights.size(), cpu.weights.size());
   for (std::size_t i = 0; i < cpu.weights.size(); ++i) {
     EXPECT_EQ(device.weights[i].device(), testing::separate_device());
-    // Of a gradient that is nearly zero, AdamW's first steps take little but the sign, which rounding to bfloat16
+    // If a gradient is nearly zero, AdamW's first steps depend on little but its sign, which rounding to bfloat16
     // decides.
     if (cpu.weights[i].scalar_type() == at::kFloat) {
       EXPECT_LT(relative_error(device.weights[i], cpu.weights[i]), 0.02) << i;
@@ -218,7 +218,7 @@ TEST(RunOnSeparateDevice, WithWarmStartEvaluationAndCheckpointsCompletes) {
   EXPECT_EQ(split_lines(*lines).size(), 2u);
   for (const std::string_view line : split_lines(*lines))
     EXPECT_GT(Json::parse(line).at("actor/grad_norm").get<double>(), 0);
-  // The checkpoint is one that the CPU reads.
+  // The CPU can read the checkpoint.
   EXPECT_TRUE(load_model(folder / "checkpoints" / "global_step_2", at::TensorOptions(at::kFloat)).ok());
   fs::remove_all(folder);
 }

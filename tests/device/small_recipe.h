@@ -1,4 +1,4 @@
-// tests/device/small_recipe.h -- a run of two steps of everything, small enough for any device.
+// tests/device/small_recipe.h -- a run with two steps of everything, small enough for any device.
 #pragma once
 
 namespace carnot::testing {

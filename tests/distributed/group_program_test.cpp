@@ -1,6 +1,6 @@
-// The program as the ranks of a group: the same files for any number of ranks, and what a lost rank leads to.
+// The program as the ranks of a group: the same files for any number of ranks, and what happens if a rank is lost.
 //
-//   CARNOT_FAULT_CASES=N|all   ranks that are killed, one after the other; 3 where nothing is said, 100 of all
+//   CARNOT_FAULT_CASES=N|all   ranks that are killed, one after the other; 3 by default, 100 for `all`
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -97,7 +97,7 @@ TEST(GroupProgram, WritesOnOneToFourRanksWhatOneProcessWrites) {
   }
 }
 
-TEST(GroupProgram, GoesOnWithAnotherNumberOfRanksThatDividesTheShards) {
+TEST(GroupProgram, ContinuesWithAnotherNumberOfRanksThatDividesTheShards) {
   const ScratchFolder scratch;
   const auto straight = StartedRanks(4, train_in(scratch, "straight", {})).wait();
   expect_success(straight);
@@ -126,7 +126,7 @@ TEST(GroupProgram, RefusesRanksWithOtherSettingsAndNamesThem) {
   EXPECT_FALSE(fs::exists(scratch.path("run/config.yaml")));
 }
 
-TEST(GroupProgram, OnGpusThatAreNotThereSaysSoOnce) {
+TEST(GroupProgram, OnMissingGpusSaysSoOnce) {
   const ScratchFolder scratch;
   const auto ranks = StartedRanks(2, train_in(scratch, "run", {"device=cuda"})).wait();
   if (ranks[0].exit == 0) CARNOT_SKIP(NoGpu, "the ranks ran");
@@ -163,7 +163,7 @@ bool holds_folder(const std::string& folder, pid_t process) {
   return lock && lock->find(std::to_string(process)) != std::string::npos;
 }
 
-TEST(GroupProgram, WhoseRanksAreKilledEndsWithOneMessageAndGoesOnToTheResultOfTheStraightRun) {
+TEST(GroupProgram, WhoseRanksAreKilledEndsWithOneMessageAndThenContinuesToTheResultOfTheUninterruptedRun) {
   const ScratchFolder scratch;
   const int steps = 6;
   const std::vector<std::string> overrides{"train.steps=" + std::to_string(steps)};
@@ -175,7 +175,7 @@ TEST(GroupProgram, WhoseRanksAreKilledEndsWithOneMessageAndGoesOnToTheResultOfTh
   while (killed < kills()) {
     const int victim = killed % 3;
     StartedRanks group(3, train_in(scratch, run, overrides));
-    // At any moment after the group has met; one that has come to its end by then is followed by another.
+    // At any moment after the group has met; if the run has ended by then, another one follows.
     const auto give_up = std::chrono::steady_clock::now() + std::chrono::seconds(60);
     while (!holds_folder(scratch.path(run), group.process(0)) && std::chrono::steady_clock::now() < give_up)
       std::this_thread::sleep_for(std::chrono::milliseconds(2));
@@ -183,7 +183,7 @@ TEST(GroupProgram, WhoseRanksAreKilledEndsWithOneMessageAndGoesOnToTheResultOfTh
     kill(group.process(victim), SIGKILL);
     const Stopwatch since;
     const auto ranks = group.wait();
-    // Killed when all had left already, it changes nothing for the others.
+    // Killed after all others had left, it changes nothing for them.
     const bool had_left = ranks[(victim + 1) % 3].exit == 0 && ranks[(victim + 2) % 3].exit == 0;
     if (ranks[victim].signal == 0 || had_left) {
       if (!had_left) expect_success(ranks);

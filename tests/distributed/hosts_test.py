@@ -1,8 +1,6 @@
-"""Ranks and workers on two hosts: network namespaces joined by a virtual cable, which is cut and slowed down.
+"""Ranks and workers on two hosts: network namespaces joined by a virtual cable, which the test cuts and slows down.
 
-hosts_test.py CARNOT FOLDER. Ends with 77 where this machine makes no namespaces (that takes root, or its
-capabilities in a container). CARNOT_FAULT_CASES=N|all cuts the cable so often between two ranks: twice where nothing is
-said, 20 times of all.
+hosts_test.py CARNOT FOLDER. Exits with 77 if this machine cannot make namespaces (that takes root, or its capabilities in a container). CARNOT_FAULT_CASES=N|all is how often the cable between two ranks is cut: twice by default, 20 times for `all`.
 """
 import hashlib
 import os
@@ -33,7 +31,7 @@ class Skipped(Exception):
 
 
 class Hosts:
-    """Two hosts with names of their own, joined by a cable."""
+    """Two hosts with different names, joined by a cable."""
 
     def __init__(self):
         self.spaces = [f"carnot{os.getpid()}{letter}" for letter in "ab"]
@@ -53,7 +51,7 @@ class Hosts:
         except (OSError, subprocess.CalledProcessError) as error:
             self.__exit__()
             why = getattr(error, "stderr", None) or error
-            raise Skipped(f"this machine makes no network namespaces: {why}".strip()) from error
+            raise Skipped(f"this machine cannot make network namespaces: {why}".strip()) from error
         return self
 
     def __exit__(self, *_):
@@ -82,7 +80,7 @@ class Hosts:
         self.ip("-n", self.spaces[0], "link", "set", "cable", "up")
 
     def slow_down(self, rate):
-        """False where the kernel has no such queue."""
+        """False if the kernel has no such queue."""
         queue = ["tc", "qdisc", "add", "dev", "cable", "root", "tbf", "rate", rate, "burst", "16kbit", "latency", "2s"]
         return all(subprocess.run(["ip", "netns", "exec", space, *queue], capture_output=True).returncode == 0
                    for space in self.spaces)
@@ -139,7 +137,7 @@ class Test:
             try:
                 process.wait(timeout=240)
             except subprocess.TimeoutExpired:
-                sys.exit(f"FAILED: {what}: a process has not ended after four minutes")
+                sys.exit(f"FAILED: {what}: a process is still running after four minutes")
         return [process.returncode for process in processes]
 
     def said(self, name):
@@ -152,14 +150,14 @@ class Test:
 
     def slow_cable(self):
         if not self.hosts.slow_down("4mbit"):
-            return print("the slow cable is left out: this kernel has no token bucket filter (tbf)")
+            return print("the slow cable is skipped: this kernel has no token bucket filter (tbf)")
         begin = time.monotonic()
         self.two_hosts_equal_one("slow", 29502)
         self.hosts.speed_up()
         print(f"a cable of 4 Mbit/s: {time.monotonic() - begin:.0f} s for the run, with the same weights")
 
     def cut_cable(self, times):
-        """A run whose cable is cut at random moments and mended again, until it is at its end."""
+        """A run whose cable is cut at random moments and reconnected, until the run ends."""
         draw = random.Random(11)
         cuts, seconds, number = 0, [], 0
         while cuts < times:
@@ -184,13 +182,13 @@ class Test:
                 taken = time.monotonic() - begin
                 self.hosts.mend()
                 texts = [self.said(f"{run}.{rank}") for rank in (0, 1)]
-                if exits == [0, 0]:  # it had come to its end in that moment
+                if exits == [0, 0]:  # it had just ended
                     at_end = True
                     break
                 cuts += 1
                 seconds.append(taken)
                 shown = f"{exits}: {texts}"
-                # Who is cut off may have been saying good-bye: then the other one has ended well.
+                # The rank that is cut off may just have been leaving; then the other one has ended well.
                 for rank in (0, 1):
                     self.expect(exits[rank] in (0, 75), shown)
                     if exits[rank] == 75:
@@ -233,7 +231,7 @@ class Test:
         self.expect(exits == [0], f"the trainer: {exits}: {self.said('trainer')} {self.said('worker')}")
         self.expect(worker.poll() is None, f"the worker has ended: {self.said('worker')}")
         self.expect(self.weights("planes") == self.expected, "with a worker: other weights than those of one process")
-        print(f"{cuts} cuts of 5 s between trainer and worker: both waited and went on")
+        print(f"{cuts} cuts of 5 s between trainer and worker: both waited and continued")
 
 
 def main(carnot, folder):

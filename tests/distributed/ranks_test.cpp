@@ -1,4 +1,4 @@
-// Training steps on several ranks leave what they leave on one, in every bit.
+// Training steps on several ranks equal those on one, bit for bit.
 //
 // The test's own process makes no tensor, so that it has one thread when it forks.
 #include <ATen/Functions.h>
@@ -48,7 +48,7 @@ void add_weights(ByteWriter& out, const Model& model) {
   add_tensors(out, tensors);
 }
 
-/// Everything that two steps leave, but for times.
+/// All results of two steps, except for times.
 std::string trained_bytes(Collectives& group, const std::vector<std::string>& settings) {
   Recipe recipe = Recipe::parse(kRecipe, "test", settings).value();
   if (const Status ready = ModelBundle::prepare_device(recipe.run); !ready) return ready.error().message;
@@ -71,7 +71,7 @@ std::string trained_bytes(Collectives& group, const std::vector<std::string>& se
     out.add(bytes_of_groups(done.groups));
   }
   add_weights(out, *bundle.policy);
-  // The first rank gets the state, for the checkpoint.
+  // The first rank gathers the state, for the checkpoint.
   ByteWriter states;
   add_tensors(states, trainer.optimizer().state());
   if (trainer.critic_optimizer()) add_tensors(states, trainer.critic_optimizer()->state());
@@ -79,7 +79,7 @@ std::string trained_bytes(Collectives& group, const std::vector<std::string>& se
   return sha256_hex(out.take()) + "\n" + shown;
 }
 
-/// What three steps of SFT leave.
+/// The results of three steps of SFT.
 std::string demonstrated_bytes(Collectives& group, const std::string& setting) {
   Recipe recipe = Recipe::parse(kRecipe, "test", {setting, "sft.steps=3", "sft.batch_tokens=900"}).value();
   if (const Status ready = ModelBundle::prepare_device(recipe.run); !ready) return ready.error().message;
@@ -120,7 +120,7 @@ std::vector<std::string> trained_on(int ranks, const std::vector<std::string>& s
   return reports_of(ranks, [&](Collectives& group) { return trained_bytes(group, settings); });
 }
 
-TEST(Ranks, TrainToTheBitsOfOneRankWithAsManyShards) {
+TEST(Ranks, EqualOneRankWithAsManyShardsBitForBit) {
   for (const std::string setting : {"method=grpo", "method=ppo", "train.optimizer=muon"}) {
     const std::string alone = trained_on(1, {setting, "train.virtual_shards=4"}).front();
     EXPECT_THAT(alone, HasSubstr("actor/grad_norm"));
@@ -131,7 +131,7 @@ TEST(Ranks, TrainToTheBitsOfOneRankWithAsManyShards) {
   }
 }
 
-TEST(Ranks, LearnFromDemonstrationsToTheBitsOfOneRank) {
+TEST(Ranks, LearnFromDemonstrationsBitForBitAsOneRank) {
   const auto learnt_on = [](int ranks) {
     return reports_of(ranks, [](Collectives& group) { return demonstrated_bytes(group, "train.virtual_shards=4"); });
   };
@@ -140,7 +140,7 @@ TEST(Ranks, LearnFromDemonstrationsToTheBitsOfOneRank) {
   for (const int ranks : {2, 4}) EXPECT_THAT(learnt_on(ranks), ::testing::Each(alone)) << ranks << " ranks";
 }
 
-TEST(Ranks, HaveOneShardEachWhereTheRecipeNamesNoNumber) {
+TEST(Ranks, HaveOneShardEachIfTheRecipeGivesNoNumber) {
   const std::string alone = trained_on(1, {"train.virtual_shards=3"}).front();
   for (const std::string& report : trained_on(3, {"train.virtual_shards=0"})) EXPECT_EQ(report, alone);
 }

@@ -22,9 +22,9 @@ struct EndedRank {
 class StartedRanks {
  public:
   StartedRanks(int size, const std::vector<std::string>& arguments);
-  /// Each with arguments of its own.
+  /// Each with its own arguments.
   explicit StartedRanks(const std::vector<std::vector<std::string>>& arguments);
-  /// Kills what still runs.
+  /// Kills what is still running.
   ~StartedRanks();
   StartedRanks(const StartedRanks&) = delete;
   StartedRanks& operator=(const StartedRanks&) = delete;

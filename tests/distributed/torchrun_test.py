@@ -1,6 +1,6 @@
-"""Two ranks under torchrun equal one process, though one of them is killed on the way and torchrun starts them again.
+"""Two ranks under torchrun equal one process, even if one of them is killed midway and torchrun restarts them.
 
-torchrun_test.py CARNOT PYTHON FOLDER: PYTHON has torch. Ends with 77 where torchrun cannot be started.
+torchrun_test.py CARNOT PYTHON FOLDER: PYTHON has torch. Exits with 77 if torchrun cannot be started.
 """
 import hashlib
 import os
@@ -60,7 +60,7 @@ def main(carnot: str, python: str, folder: pathlib.Path) -> int:
     assert launcher.returncode == 0, errors
     lines = [line for line in errors.splitlines() if line.startswith("carnot: rank ")]
     assert len(lines) == 1 and f"(process {killed})" in lines[0], errors
-    assert weights(together) == weights(alone), "other weights than one process"
+    assert weights(together) == weights(alone), "the weights differ from those of one process"
     print("equal, after:", lines[0])
     return 0
 

@@ -1,4 +1,4 @@
-// Every table of the documentation that repeats the code says what the code says.
+// Every table of the documentation that repeats the code agrees with it.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -38,14 +38,14 @@ std::set<std::string> page_names(const std::string& folder) {
 
 TEST(Readme, HasUnder200Lines) { EXPECT_LT(split_lines(page_text("README.md")).size(), 200u); }
 
-TEST(Readme, ShowsAFileAsItIs) {
+TEST(Readme, ShowsAFileUnchanged) {
   const auto shown = matches(page_text("README.md"), "<!-- generated: file ([^ ]*) -->");
   EXPECT_EQ(shown.size(), 1u);
   for (const std::string& file : shown)
     expect_block("README.md", "file " + file, "```cpp\n" + page_text(file) + "```\n");
 }
 
-TEST(Methods, AreTheReadmesTable) {
+TEST(Methods, MatchTheReadmesTable) {
   std::string table = table_heading({"name", "kind", "paper", "in one line"});
   std::set<std::string> names;
   for (const json& method : json::parse(program_says({"list", "methods", "--json"}))) {
@@ -62,7 +62,7 @@ TEST(Methods, AreTheReadmesTable) {
   EXPECT_EQ(page_names("methods"), names);
 }
 
-TEST(Environments, AreThePagesTable) {
+TEST(Environments, MatchThePagesTable) {
   std::string table = table_heading({"name", "what it is"});
   for (const json& environment : json::parse(program_says({"list", "environments", "--json"})))
     table += table_row({code(environment.at("name").get<std::string>()), environment.at("summary").get<std::string>()});
@@ -91,7 +91,7 @@ std::vector<CommandLine> commands() {
   return all;
 }
 
-TEST(Commands, AreThePagesTable) {
+TEST(Commands, MatchThePagesTable) {
   std::string table = table_heading({"command", "arguments", "what it does"});
   std::set<std::string> names;
   for (const CommandLine& command : commands()) {
@@ -104,7 +104,7 @@ TEST(Commands, AreThePagesTable) {
   EXPECT_EQ(page_names("commands"), names);
 }
 
-/// What a command takes, up to the example: a list may follow. Of `help` the overview.
+/// What a command takes, up to the example: a list may follow. For `help`, the overview.
 std::string usage_of(const std::string& command) {
   const std::string help = program_says({command, "--help"});
   return help.substr(0, help.find('\n', help.find("\nExample: ") + 1) + 1);
@@ -146,7 +146,7 @@ std::string room_table(bool core) {
   return table;
 }
 
-TEST(Rooms, AreTheFloorPlan) {
+TEST(Rooms, MatchTheFloorPlan) {
   EXPECT_GT(rooms().size(), 40u);
   expect_block("ARCHITECTURE.md", "core rooms", room_table(true));
   expect_block("ARCHITECTURE.md", "annex rooms", room_table(false));

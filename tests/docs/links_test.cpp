@@ -1,4 +1,4 @@
-// Links lead somewhere, and the files and tests that the documentation names exist.
+// The targets of links exist, and so do the files and tests that the documentation names.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -114,7 +114,7 @@ std::vector<std::string> without_braces(const std::string& path) {
   return paths;
 }
 
-/// Of the repository, or of carnot/ or carnot/core/ in it.
+/// Relative to the repository, or to carnot/ or carnot/core/ in it.
 std::string path_of(const std::string& named) {
   for (const char* folder : {"", "carnot/"})
     if (const std::string path = source_path(folder + named); fs::exists(path)) return path;
@@ -133,7 +133,7 @@ TEST(Documentation, NamesFilesAndRoomsThatExist) {
   EXPECT_GT(named, 100);
 }
 
-TEST(Documentation, NamesFilesThatHoldWhatTheyAreNamedFor) {
+TEST(Documentation, NamesFilesThatContainWhatIsCited) {
   int named = 0;
   for (const std::string& page : documentation_pages())
     for (const std::string& phrase :

@@ -57,7 +57,7 @@ std::string section_of(const std::string& key) {
   return dot == std::string::npos ? "run" : key.substr(0, dot);
 }
 
-TEST(RecipeKeys, AreThePagesTables) {
+TEST(RecipeKeys, MatchThePagesTables) {
   std::map<std::string, std::vector<Key>> sections;
   for (const Key& key : keys_of(program_says({"help", "keys"}))) {
     const std::string section = section_of(key.name);
@@ -68,7 +68,7 @@ TEST(RecipeKeys, AreThePagesTables) {
   for (const auto& [name, keys] : sections) expect_block(kPage, "keys " + name, table_of(keys));
 }
 
-TEST(RecipeKeys, OfMethodsAreThePagesTables) {
+TEST(RecipeKeys, OfMethodsMatchThePagesTables) {
   int methods = 0;
   for (const json& method : json::parse(program_says({"list", "methods", "--json"}))) {
     const auto name = method.at("name").get<std::string>();
@@ -83,7 +83,7 @@ TEST(RecipeKeys, OfMethodsAreThePagesTables) {
   EXPECT_GT(methods, 10);
 }
 
-TEST(RecipeKeys, OfEnvironmentsAreThePagesTables) {
+TEST(RecipeKeys, OfEnvironmentsMatchThePagesTables) {
   for (const json& environment : json::parse(program_says({"list", "environments", "--json"}))) {
     const auto name = environment.at("name").get<std::string>();
     std::vector<Key> keys = keys_of(program_says({"env", name, "--help"}));

@@ -1,4 +1,4 @@
-// A machine that lacks something: standard streams, threads, memory, the run's folder for itself.
+// A machine that lacks something: standard streams, threads, memory, exclusive access to the run's folder.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -24,7 +24,7 @@ class Exhaustion : public ::testing::Test {
 
   void expect_straight() { EXPECT_EQ(difference(straight_, content_of(run_.world())), ""); }
 
-  /// Success with the straight run's files, or a message, and then they are one command away.
+  /// Success with the uninterrupted run's files, or a message, after which one more command produces them.
   void expect_ends_well(const Interposition& interposition) {
     run_.reset();
     const ProgramRun run = run_interposed(run_.command(), interposition);
@@ -84,7 +84,7 @@ TEST_F(Exhaustion, AnAddressSpaceThatIsTooSmallEndsInAMessageOrChangesNothing) {
   run_cases(cases);
 }
 
-TEST_F(Exhaustion, OfTwoProcessesOnOneFolderOneRunsAndTheOtherSaysWhoDoes) {
+TEST_F(Exhaustion, OfTwoProcessesOnOneFolderOneRunsAndTheOtherNamesIt) {
   std::vector<Case> cases;
   for (int trial = 0; trial < 6; ++trial)
     cases.push_back({.name = "trial " + std::to_string(trial), .check = [this] {
@@ -95,7 +95,7 @@ TEST_F(Exhaustion, OfTwoProcessesOnOneFolderOneRunsAndTheOtherSaysWhoDoes) {
                        EXPECT_TRUE(ends[0].exit == 0 || ends[1].exit == 0) << ends[0].err << ends[1].err;
                        for (const ProgramRun& end : ends) {
                          EXPECT_EQ(indecent_end(end), "");
-                         // The one that came second may find the run finished, and then repeats its last evaluation.
+                         // The second process may find the run finished, and then repeats its last evaluation.
                          if (end.exit != 0) {
                            EXPECT_THAT(end.err, ::testing::HasSubstr("process"));
                          }

@@ -45,7 +45,7 @@ ProgramRun run_interposed(const std::vector<std::string>& arguments, const Inter
 std::string indecent_end(const ProgramRun& run) {
   if (run.timed_out) return "hung";
   if (run.exit < 0) return "ended by signal " + std::to_string(run.signal) + ": " + run.err;
-  if (run.exit == kInternalError) return "took it for a bug: " + run.err;
+  if (run.exit == kInternalError) return "treated it as a bug: " + run.err;
   if (run.exit != 0 && run.err.empty()) return "said nothing";
   return "";
 }

@@ -1,4 +1,4 @@
-// faults/fault.h -- what the preloaded library (interposed_calls.cpp) shall do to one run of the program.
+// faults/fault.h -- what the preloaded library (interposed_calls.cpp) does to one run of the program.
 #pragma once
 
 #include <cstdint>
@@ -14,9 +14,9 @@ enum class FaultKind {
   None,
   Kill,        ///< SIGKILL in place of the call
   KillMidway,  ///< half of a write, then SIGKILL
-  ShortWrite,  ///< half of a write, which says so
+  ShortWrite,  ///< half of a write, reported as such
   Error,       ///< the call does nothing and fails with `error`
-  DiskFull,    ///< from this call on, all that takes space fails with `error`
+  DiskFull,    ///< from this call on, every call that takes space fails with `error`
 };
 
 std::string name_of(FaultKind kind);
@@ -29,7 +29,7 @@ struct Fault {
 
 struct Interposition {
   std::filesystem::path folder{};  ///< calls on it and below count
-  std::filesystem::path trace{};   ///< where the calls are written down; empty: nowhere
+  std::filesystem::path trace{};   ///< where the calls are recorded; empty: nowhere
   Fault fault{};
   long first_failing_thread = 0;      ///< from 1; 0: all start
   long first_failing_allocation = 0;  ///< from 1, among the large ones; 0: none fails
@@ -40,12 +40,13 @@ struct Interposition {
 /// The environment of a program that runs under it.
 std::vector<std::string> environment_of(const Interposition& interposition);
 
-/// Longer than any run here takes on a busy machine: who reaches it hangs.
+/// Longer than any run here takes on a busy machine: a run that reaches it hangs.
 constexpr std::chrono::seconds kHang{120};
 
 ProgramRun run_interposed(const std::vector<std::string>& arguments, const Interposition& interposition);
 
-/// Whether the program ended as it may after a fault: success, or a message and its own status. Else what it did.
+/// Empty if the program ended as it may after a fault: with success, or with a message and its own status. Otherwise
+/// what it did.
 std::string indecent_end(const ProgramRun& run);
 
 }  // namespace carnot::testing

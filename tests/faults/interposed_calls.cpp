@@ -1,7 +1,7 @@
-// faults/interposed_calls.cpp -- a library to preload that counts a program's system calls on one folder, writes them
-// down, and lets the N-th of them fail or kill the program. It can also let threads and allocations fail.
+// faults/interposed_calls.cpp -- a library to preload that counts a program's system calls on one folder, records them,
+// and makes the N-th fail or kills the program there. It can also make threads and allocations fail.
 //
-// It reads its orders from the environment (faults/fault.h sets them):
+// Environment variables control it (faults/fault.h sets them):
 //   CARNOT_FAULT_FOLDER          calls on this folder and below count; an absolute path without links
 //   CARNOT_FAULT_TRACE           the file to append the calls to (faults/trace.h reads it)
 //   CARNOT_FAULT_CALL            N: the call at which something happens, from 1
@@ -12,7 +12,7 @@
 //   CARNOT_FAULT_LARGE           what counts as large, in bytes
 //   CARNOT_FAULT_ADDRESS_SPACE   the limit RLIMIT_AS, set when main() begins
 //
-// Nothing here may allocate or call what it replaces: calls are found by dlsym, and text is put together on the stack.
+// Nothing here may allocate or call what it replaces: calls are found by dlsym, and text is assembled on the stack.
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -79,7 +79,7 @@ Kind kind_of(const char* name) {
   return strcmp(name, "disk_full") == 0 ? Kind::DiskFull : Kind::None;
 }
 
-/// A descriptor that no closed standard stream and no count of the program meets.
+/// A descriptor number that neither a closed standard stream nor the program would use.
 int high_descriptor(const char* path) {
   const long opened = syscall(SYS_openat, AT_FDCWD, path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
   if (opened < 0) return -1;
@@ -128,7 +128,7 @@ Path path_of(int descriptor) {
   return path;
 }
 
-/// Without links in it and without "..", as the tests name their files.
+/// Without links and "..", as the tests name their files.
 Path path_of(int folder, const char* name) {
   Path path;
   if (orders.folder_length == 0 || name == nullptr) return path;
@@ -204,7 +204,7 @@ class Turn {
   }
 };
 
-/// What happens to the call whose turn it is: a negative error, a cut of the length, or nothing.
+/// What happens to the current call: a negative error, a shortened length, or nothing.
 enum class Fate { Goes, Fails, Cut, CutAndDies };
 
 /// REQUIRES: a Turn. `grows`: the call takes space on the disk. `writes`: it can be cut.
@@ -221,7 +221,7 @@ Fate fate(bool grows, bool writes) {
   return orders.kind == Kind::Error ? Fate::Fails : Fate::Goes;
 }
 
-/// Does the call unless its fate is to fail; what it returns below 0 is a failure.
+/// Makes the call unless it is to fail; a result below 0 is a failure.
 template <class Call>
 long guarded(Record record, bool grows, Call call) {
   const Turn turn;
@@ -245,7 +245,7 @@ long open_traced(const Path& path, int flags, const auto& open) {
     const bool is_there = inode_of(path.text) != 0 && (flags & O_TMPFILE) != O_TMPFILE;
     const long descriptor = open();
     if (descriptor >= 0) record.inode = inode_of(static_cast<int>(descriptor));
-    // The offset tells what the opening did: 1 made the file, 2 emptied it, 3 made one without a name.
+    // The offset records what the opening did: 1 made the file, 2 emptied it, 3 made one without a name.
     if (writes && descriptor >= 0)
       record.offset = (flags & O_TMPFILE) == O_TMPFILE ? 3 : !is_there ? 1 : (flags & O_TRUNC) != 0 ? 2 : 0;
     return descriptor;
@@ -317,7 +317,7 @@ mode_t mode_of(int flags, va_list list) {
 
 }  // namespace
 
-// Before main() a lack of memory is the loader's and the libraries' matter.
+// Before main(), a lack of memory concerns the loader and the libraries.
 namespace {
 
 using Main = int (*)(int, char**, char**);
@@ -341,7 +341,7 @@ EXPORT int __libc_start_main(Main main, int count, char** words, void (*begin)()
   return real___libc_start_main(observed_main, count, words, begin, end, unload, stack_end);
 }
 
-// Opening. Each reference implementation with and without 64 is its own function in the C library.
+// Opening. Each variant with and without 64 is a separate function in the C library.
 using Open = int (*)(const char*, int, ...);
 using OpenAt = int (*)(int, const char*, int, ...);
 
@@ -410,7 +410,7 @@ EXPORT ssize_t pwrite(int descriptor, const void* data, size_t length, off_t off
 EXPORT ssize_t pwrite64(int descriptor, const void* data, size_t length, off_t offset) {
   return pwrite(descriptor, data, length, offset);
 }
-// As if the first piece alone had been taken, which a system may do at any time.
+// As if only the first piece had been written, which a system may do at any time.
 EXPORT ssize_t writev(int descriptor, const iovec* pieces, int count) {
   REAL(writev);
   if (!path_of(descriptor).tracked()) return real_writev(descriptor, pieces, count);
@@ -447,7 +447,7 @@ EXPORT int close(int descriptor) {
   REAL(close);
   const Path path = path_of(descriptor);
   if (!path.tracked()) return real_close(descriptor);
-  // A close that reports an error has closed the descriptor all the same.
+  // A close that reports an error has closed the descriptor nevertheless.
   const Turn turn;
   const bool fails = fate(false, false) == Fate::Fails;
   const int result = real_close(descriptor);

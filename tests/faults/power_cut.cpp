@@ -22,10 +22,10 @@ struct DataChange {
   std::optional<std::size_t> cut_to{};
 };
 
-/// Names that appear (a thing's number) or go (none), together or not at all.
+/// Names that appear (a thing's number) or disappear (empty), together or not at all.
 using EntryChange = std::map<std::string, std::optional<std::size_t>>;
 
-/// A file or a folder: what is on the disk for certain, and the changes since.
+/// A file or a folder: what is certainly on the disk, and the changes since.
 struct Thing {
   bool folder = false;
   std::string data{};
@@ -79,7 +79,7 @@ class Disk {
 
   std::size_t make(std::uint64_t inode, bool folder) {
     things_.push_back({.folder = folder});
-    return numbers_[inode] = things_.size() - 1;  // a number that is used again is another thing
+    return numbers_[inode] = things_.size() - 1;  // a reused number is another thing
   }
 
   void open(const TracedCall& call) {
@@ -117,7 +117,7 @@ class Disk {
     }
   }
 
-  /// As a running program sees it: with all that is not synced yet.
+  /// As a running program sees it: with everything that is not synced yet.
   std::size_t find(const fs::path& path) const {
     std::size_t number = 0;
     for (const fs::path& name : path.lexically_relative(root_)) {
@@ -140,7 +140,7 @@ class Disk {
         if (coins() % 2 == 0) apply(data, change);
         continue;
       }
-      // The length may be there without the bytes.
+      // The length may have been written without the bytes.
       if (coins() % 2 == 0) data.resize(std::max(data.size(), change.offset + change.data.size()));
       for (std::size_t done = 0; done < change.data.size();) {
         const std::size_t length = std::min(kPage - (change.offset + done) % kPage, change.data.size() - done);

@@ -1,9 +1,9 @@
-// faults/power_cut.h -- what a disk may hold after a power cut: all that was synced, and whatever of the rest.
+// faults/power_cut.h -- what a disk may hold after a power cut: everything that was synced, and any part of the rest.
 //
-// The model is harsher than the usual file systems. A file's data survives for certain once the file is synced, a
-// name once its folder is: a new file in a folder that no one synced is gone, also where the file itself was. What was
-// not synced is lost or kept piece by piece: pages of 4096 bytes of a write, single entries of a folder, in any
-// combination. A rename within a folder is one change.
+// The model is harsher than the usual file systems. A file's data certainly survives once the file is synced, a name
+// once its folder is: a new file in an unsynced folder is lost even if the file itself was synced. What was not synced
+// is lost or kept piece by piece: pages of 4096 bytes of a write, single entries of a folder, in any combination. A
+// rename within a folder is one change.
 #pragma once
 
 #include <cstdint>
@@ -17,8 +17,8 @@
 namespace carnot::testing {
 
 enum class Unsynced {
-  Lost,       ///< nothing of it is there
-  NamesKept,  ///< names are there, their data is not: empty files
+  Lost,       ///< nothing of it survives
+  NamesKept,  ///< names survive without their data: empty files
   Mixed,      ///< a coin for every page and entry
 };
 
@@ -31,7 +31,7 @@ struct PowerCut {
 /// Path below the folder to content; folders end in '/'.
 using DiskContent = std::map<std::string, std::string>;
 
-/// What is in `folder` after the cut. REQUIRES: it was empty, and its own name on the disk, when the calls began.
+/// The content of `folder` after the cut. REQUIRES: it was empty, and its own name on the disk, when the calls began.
 DiskContent disk_after(std::span<const TracedCall> calls, const std::filesystem::path& folder, const PowerCut& cut);
 
 /// Puts the content into an empty folder.

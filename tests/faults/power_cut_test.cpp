@@ -1,5 +1,5 @@
-// A power cut at any moment of a run: whatever the disk has lost of what was not synced, the run continues to the
-// straight run's files, from the last checkpoint that it had announced.
+// A power cut at any moment of a run: whatever unsynced data the disk has lost, the run continues from the last
+// checkpoint that it had announced and ends with the uninterrupted run's files.
 #include "power_cut.h"
 
 #include <gmock/gmock.h>
@@ -32,13 +32,13 @@ TracedCall renamed(const std::string& from, const std::string& to) {
   return {.name = "rename", .path = from, .second = to};
 }
 
-TEST(PowerCut, WithoutASyncNothingIsThere) {
+TEST(PowerCut, WithoutASyncNothingSurvives) {
   const std::vector<TracedCall> calls{made("/d/a", 1), written(1, "text"), synced("/d/a", 1)};
   EXPECT_THAT(disk_after(calls, "/d", {.calls = 3}), ElementsAre());
   EXPECT_THAT(disk_after(calls, "/d", {.calls = 2, .unsynced = Unsynced::NamesKept}), ElementsAre(Pair("a", "")));
 }
 
-TEST(PowerCut, SyncedFilesInSyncedFoldersStay) {
+TEST(PowerCut, SyncedFilesInSyncedFoldersSurvive) {
   const std::vector<TracedCall> calls{made("/d/a", 1), written(1, "text"),         synced("/d/a", 1),
                                       synced("/d", 9), written(1, " and more", 4), renamed("/d/a", "/d/b")};
   EXPECT_THAT(disk_after(calls, "/d", {.calls = calls.size()}), ElementsAre(Pair("a", "text")));
@@ -46,13 +46,13 @@ TEST(PowerCut, SyncedFilesInSyncedFoldersStay) {
               ElementsAre(Pair("b", "text")));
 }
 
-TEST(PowerCut, ARenameBeforeTheSyncOfTheFileMayLeaveAnEmptyOneInTheOldOnesPlace) {
+TEST(PowerCut, ARenameBeforeTheSyncOfTheFileMayReplaceTheOldFileByAnEmptyOne) {
   const std::vector<TracedCall> calls{made("/d/a", 1), written(1, "old"), synced("/d/a", 1),      synced("/d", 9),
                                       made("/d/t", 2), written(2, "new"), renamed("/d/t", "/d/a")};
   EXPECT_THAT(disk_after(calls, "/d", {.calls = 7, .unsynced = Unsynced::NamesKept}), ElementsAre(Pair("a", "")));
 }
 
-TEST(PowerCut, APageOfAWriteMayBeLostAloneAndEveryCoinIsThrownAnew) {
+TEST(PowerCut, SinglePagesOfAWriteMayBeLostIndependently) {
   std::vector<TracedCall> calls{made("/d/a", 1), synced("/d", 9)};
   calls.push_back(written(1, std::string(8192, 'x')));
   std::set<std::string> seen;
@@ -67,7 +67,7 @@ TEST(PowerCut, APageOfAWriteMayBeLostAloneAndEveryCoinIsThrownAnew) {
 class PowerCutRuns : public ::testing::Test {
  protected:
   void record() {
-    const fs::path trace = run_.beside("trace");
+    const fs::path trace = run_.next_to("trace");
     const ProgramRun run = run_interposed(run_.command(), {.folder = run_.world(), .trace = trace});
     ASSERT_EQ(run.exit, 0) << run.err;
     straight_ = content_of(run_.world());
@@ -86,7 +86,7 @@ class PowerCutRuns : public ::testing::Test {
     return certain;
   }
 
-  /// What must be there for the run to continue after `step`.
+  /// What must exist for the run to continue after `step`.
   static void expect_keeps(const DiskContent& disk, int step) {
     const std::string folder = "run/checkpoints/";
     if (step == 0) return;
@@ -110,7 +110,7 @@ class PowerCutRuns : public ::testing::Test {
     EXPECT_EQ(difference(straight_, content_of(run_.world())), "");
   }
 
-  /// After every call that changes something. A disk that was tried already is no case of its own.
+  /// After every call that changes something. A disk content that was tried already is not a separate case.
   void try_cuts(Unsynced unsynced, std::uint64_t seed = 0) {
     record();
     std::vector<Case> cases;
@@ -132,13 +132,13 @@ class PowerCutRuns : public ::testing::Test {
   std::vector<TracedCall> calls_;
 };
 
-TEST_F(PowerCutRuns, WithNothingButWhatWasSyncedGoOnToTheStraightRunsFiles) { try_cuts(Unsynced::Lost); }
+TEST_F(PowerCutRuns, WithOnlySyncedDataContinueToTheUninterruptedRunsFiles) { try_cuts(Unsynced::Lost); }
 
-TEST_F(PowerCutRuns, WithNamesButNoDataGoOnToTheStraightRunsFiles) { try_cuts(Unsynced::NamesKept); }
+TEST_F(PowerCutRuns, WithNamesButNoDataContinueToTheUninterruptedRunsFiles) { try_cuts(Unsynced::NamesKept); }
 
-TEST_F(PowerCutRuns, WithAMixtureGoOnToTheStraightRunsFiles) { try_cuts(Unsynced::Mixed, 1000); }
+TEST_F(PowerCutRuns, WithAMixtureContinueToTheUninterruptedRunsFiles) { try_cuts(Unsynced::Mixed, 1000); }
 
-TEST_F(PowerCutRuns, WithAnotherMixtureGoOnToTheStraightRunsFiles) { try_cuts(Unsynced::Mixed, 2000); }
+TEST_F(PowerCutRuns, WithAnotherMixtureContinueToTheUninterruptedRunsFiles) { try_cuts(Unsynced::Mixed, 2000); }
 
 }  // namespace
 }  // namespace carnot::testing

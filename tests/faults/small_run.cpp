@@ -46,7 +46,7 @@ void drop_measured(OrderedJson& json) {
   for (const std::string& key : measured) json.erase(key);
 }
 
-/// A line that is no JSON stays as it is.
+/// A line that is not JSON is unchanged.
 std::string without_measured(std::string_view text) {
   OrderedJson json = OrderedJson::parse(text, nullptr, false);
   if (json.is_discarded()) return std::string(text);
@@ -54,7 +54,7 @@ std::string without_measured(std::string_view text) {
   return json.dump();
 }
 
-/// A comparison's table and page say how long its runs took: "0:01".
+/// A comparison's table and page show how long its runs took: "0:01".
 std::string without_clock_times(const std::string& text) {
   static const std::regex clock_time(R"(\b\d+(:\d\d)+\b)");
   return std::regex_replace(text, clock_time, "(time)");

@@ -10,7 +10,7 @@
 
 namespace carnot::testing {
 
-/// Path below the folder to content. Without what may differ between two equal runs: times and memory in JSON, event
+/// Path below the folder to content, without what may differ between two equal runs: times and memory in JSON, event
 /// files, the lock.
 using FolderContent = std::map<std::string, std::string>;
 FolderContent content_of(const std::filesystem::path& folder);
@@ -33,9 +33,9 @@ class SmallRun {
   const std::string& recipe() const { return recipe_; }
 
   /// A path outside of the world.
-  std::string beside(const std::string& name) const { return scratch_.path(name); }
+  std::string next_to(const std::string& name) const { return scratch_.path(name); }
 
-  /// Takes everything out of the world, and copies the folder `start` into it, where one is named.
+  /// Empties the world, and copies the folder `start` into it if one is named.
   void reset(const std::filesystem::path& start = {}) const;
 
  private:

@@ -1,4 +1,4 @@
-// Killed or failed at a system call, then started again: a command ends in the straight run's files.
+// Killed or failed at a system call, then started again: a command ends with the uninterrupted run's files.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -17,12 +17,12 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// A command, what it starts from, and the command that puts right what was left undone.
+/// A command, what it starts from, and the command that completes what was left undone.
 struct Scenario {
   std::vector<std::string> command{};
   std::vector<std::string> again{};    ///< empty: the same
   fs::path start{};                    ///< what the world holds before; empty: nothing
-  bool may_leave_temporaries = false;  ///< a kill leaves a half-written file next to the output, and no one clears it
+  bool may_leave_temporaries = false;  ///< a kill leaves a half-written file next to the output, which is not removed
 };
 
 void remove_temporaries_beside(const fs::path& folder) {
@@ -33,12 +33,12 @@ void remove_temporaries_beside(const fs::path& folder) {
 
 class SystemCalls : public ::testing::Test {
  protected:
-  /// The straight run of the scenario: what it leaves and what it called.
+  /// The uninterrupted run of the scenario: its files and its calls.
   void record(Scenario scenario) {
     scenario_ = std::move(scenario);
     if (scenario_.again.empty()) scenario_.again = scenario_.command;
     run_.reset(scenario_.start);
-    const fs::path trace = run_.beside("trace");
+    const fs::path trace = run_.next_to("trace");
     fs::remove(trace);
     const ProgramRun run = run_interposed(scenario_.command, {.folder = run_.world(), .trace = trace});
     ASSERT_EQ(run.exit, 0) << run.err;
@@ -105,7 +105,7 @@ class SystemCalls : public ::testing::Test {
     }));
   }
 
-  /// What the call may fail with; calls that take space fail in turn.
+  /// The errors with which the call may fail; calls that take space alternate between them.
   static int error_of(const TracedCall& made, long call) {
     if (takes_space(made)) return std::array{ENOSPC, EIO, EDQUOT}[static_cast<std::size_t>(call) % 3];
     return made.name == "open" || made.name == "look" ? (call % 2 == 0 ? EMFILE : EIO) : EIO;
@@ -113,7 +113,7 @@ class SystemCalls : public ::testing::Test {
 
   /// A copy of what the world holds, to start from.
   fs::path keep_as(const std::string& name) {
-    const fs::path kept = run_.beside(name);
+    const fs::path kept = run_.next_to(name);
     fs::copy(run_.world(), kept, fs::copy_options::recursive);
     return kept;
   }
@@ -145,7 +145,7 @@ class SystemCalls : public ::testing::Test {
     record({.command = command, .again = again, .start = keep_as("trained"), .may_leave_temporaries = true});
   }
 
-  /// An export in the place of an earlier one of other content.
+  /// An export over an earlier one with other content.
   void record_export_over() {
     record_training();
     const fs::path model = run_.world() / "model";
@@ -175,7 +175,7 @@ class SystemCalls : public ::testing::Test {
   std::vector<TracedCall> calls_;
 };
 
-TEST_F(SystemCalls, TheStraightRunWritesEveryKindOfFile) {
+TEST_F(SystemCalls, TheUninterruptedRunWritesEveryKindOfFile) {
   record_training();
   for (const char* file : {"run/config.yaml", "run/metrics.jsonl", "run/summary.json", "run/rollouts/step_2.jsonl",
                            "run/validation/before.json", "run/validation/after.jsonl",
@@ -186,12 +186,12 @@ TEST_F(SystemCalls, TheStraightRunWritesEveryKindOfFile) {
   EXPECT_GT(calls_.size(), 200u);
 }
 
-TEST_F(SystemCalls, AKilledRunGoesOnToTheStraightRunsFiles) {
+TEST_F(SystemCalls, AKilledRunContinuesToTheUninterruptedRunsFiles) {
   record_training();
   try_kills();
 }
 
-TEST_F(SystemCalls, ARunKilledInTheMiddleOfAWriteGoesOnToTheStraightRunsFiles) {
+TEST_F(SystemCalls, ARunKilledInTheMiddleOfAWriteContinuesToTheUninterruptedRunsFiles) {
   record_training();
   try_kills_midway();
 }
@@ -201,32 +201,32 @@ TEST_F(SystemCalls, ARunWhoseWritesAreCutShortLosesNothing) {
   try_short_writes();
 }
 
-TEST_F(SystemCalls, ARunWithAnErrorEndsWithAMessageAndGoesOnToTheStraightRunsFiles) {
+TEST_F(SystemCalls, ARunWithAnErrorEndsWithAMessageAndThenContinuesToTheUninterruptedRunsFiles) {
   record_training();
   try_errors();
 }
 
-TEST_F(SystemCalls, ARunOnAFullDiskEndsWithAMessageAndGoesOnToTheStraightRunsFiles) {
+TEST_F(SystemCalls, ARunOnAFullDiskEndsWithAMessageAndThenContinuesToTheUninterruptedRunsFiles) {
   record_training();
   try_full_disks();
 }
 
-TEST_F(SystemCalls, AResumptionThatIsKilledGoesOnToTheStraightRunsFiles) {
+TEST_F(SystemCalls, AKilledResumptionContinuesToTheUninterruptedRunsFiles) {
   record_resumption();
   try_kills();
 }
 
-TEST_F(SystemCalls, AResumptionWithAnErrorGoesOnToTheStraightRunsFiles) {
+TEST_F(SystemCalls, AResumptionWithAnErrorContinuesToTheUninterruptedRunsFiles) {
   record_resumption();
   try_errors();
 }
 
-TEST_F(SystemCalls, AKilledExportLeavesItsSourceAndCanBeRepeated) {
+TEST_F(SystemCalls, AKilledExportKeepsItsSourceAndCanBeRepeated) {
   record_export();
   try_kills();
 }
 
-TEST_F(SystemCalls, AnExportWithAnErrorLeavesItsSourceAndCanBeRepeated) {
+TEST_F(SystemCalls, AnExportWithAnErrorKeepsItsSourceAndCanBeRepeated) {
   record_export();
   try_errors();
 }
@@ -246,12 +246,12 @@ TEST_F(SystemCalls, ACreditFileWithAnErrorIsWrittenByTheSameCommand) {
   try_errors();
 }
 
-TEST_F(SystemCalls, AKilledComparisonGoesOnToTheStraightComparisonsFiles) {
+TEST_F(SystemCalls, AKilledComparisonContinuesToTheUninterruptedComparisonsFiles) {
   record_comparison();
   try_kills();
 }
 
-TEST_F(SystemCalls, AComparisonWithAnErrorGoesOnToTheStraightComparisonsFiles) {
+TEST_F(SystemCalls, AComparisonWithAnErrorContinuesToTheUninterruptedComparisonsFiles) {
   record_comparison();
   try_errors();
 }

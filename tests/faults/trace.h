@@ -1,4 +1,4 @@
-// faults/trace.h -- the calls of a run on its folder, as the preloaded library wrote them down.
+// faults/trace.h -- the calls of a run on its folder, as recorded by the preloaded library.
 #pragma once
 
 #include <cstdint>
@@ -20,10 +20,10 @@ struct TracedCall {
 
 enum class Opened { Existing = 0, Made = 1, Emptied = 2, MadeWithoutName = 3 };
 
-/// REQUIRES: the library wrote the file. Names of files hold no tab and no line end.
+/// REQUIRES: the library wrote the file. Names of files contain no tab and no line break.
 std::vector<TracedCall> read_trace(const std::filesystem::path& path);
 
-/// Whether the call can change what a folder holds or what of it survives.
+/// Whether the call can change what a folder holds, or what of it survives.
 bool changes_disk(const TracedCall& call);
 /// Whether it takes space.
 bool takes_space(const TracedCall& call);

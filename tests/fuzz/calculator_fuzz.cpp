@@ -1,4 +1,4 @@
-// Whatever a policy calculates has a finite value, which reads back, or is refused with a sentence.
+// Whatever a policy calculates has a finite value, which reads back, or is refused with a message.
 #include <cmath>
 #include <cstddef>
 #include <cstdint>

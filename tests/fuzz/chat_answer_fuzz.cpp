@@ -3,7 +3,7 @@
 #include <cstdint>
 
 #include "carnot/core/base/check.h"
-#include "carnot/serving/openai/chat_answer.h"
+#include "carnot/serving/openai/chat_endpoint.h"
 #include "tests/fuzz/target.h"
 
 CARNOT_FUZZ_TARGET(chat_answer) {

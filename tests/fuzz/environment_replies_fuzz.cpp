@@ -1,4 +1,4 @@
-// Whatever a policy says, an environment answers with numbers that are numbers and with text that stays text in the
+// Whatever a policy says, an environment answers with finite numbers and with text that stays text in the
 // conversation. The first byte chooses the environment; lines are the responses.
 #include <cmath>
 #include <cstddef>
@@ -18,9 +18,9 @@ using carnot::testing::small_tokenizer;
 std::vector<std::unique_ptr<carnot::EnvironmentFactory>> prepared_factories() {
   std::vector<std::unique_ptr<carnot::EnvironmentFactory>> prepared;
   for (const auto& entry : carnot::environments()) {
-    if (entry.name == "agent") continue;  // waits for a program to ask
+    if (entry.name == "agent") continue;  // waits for a program's request
     auto factory = entry.make();
-    // One that needs a data set is left out.
+    // Environments that need a data set are left out.
     if (factory->prepare(0)) prepared.push_back(std::move(factory));
   }
   return prepared;
@@ -28,7 +28,7 @@ std::vector<std::unique_ptr<carnot::EnvironmentFactory>> prepared_factories() {
 
 void check_reply(const carnot::Reply& reply) {
   CARNOT_CHECK(std::isfinite(reply.reward), "a reward is a number");
-  CARNOT_CHECK(std::isfinite(reply.penalty) && reply.penalty <= 0, "a penalty takes away");
+  CARNOT_CHECK(std::isfinite(reply.penalty) && reply.penalty <= 0, "a penalty is not positive");
   for (const auto& [name, value] : reply.measures) CARNOT_CHECK(std::isfinite(value), name);
 }
 

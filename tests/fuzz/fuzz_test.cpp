@@ -1,4 +1,4 @@
-// Every fuzz target meets its corpus and a fixed number of seeded mutations of it; CARNOT_FUZZ_FACTOR=50 in the
+// Every fuzz target runs on its corpus and a fixed number of seeded mutations of it; CARNOT_FUZZ_FACTOR=50 in the
 // environment makes it 50 times as many. libFuzzer goes further: see CMakeLists.txt.
 #include <gtest/gtest.h>
 
@@ -22,6 +22,7 @@ CARNOT_FUZZ_TARGET(calculator);
 CARNOT_FUZZ_TARGET(chat_answer);
 CARNOT_FUZZ_TARGET(command_line);
 CARNOT_FUZZ_TARGET(dataset_rows);
+CARNOT_FUZZ_TARGET(demonstrations);
 CARNOT_FUZZ_TARGET(environment_replies);
 CARNOT_FUZZ_TARGET(generation_config);
 CARNOT_FUZZ_TARGET(gguf);
@@ -87,6 +88,7 @@ const std::vector<Target>& targets() {
                                           CARNOT_TARGET(chat_answer, kInMemory),
                                           CARNOT_TARGET(command_line, kInMemory),
                                           CARNOT_TARGET(dataset_rows, kInMemory),
+                                          CARNOT_TARGET(demonstrations, kInMemory),
                                           CARNOT_TARGET(environment_replies, kInMemory),
                                           CARNOT_TARGET(generation_config, kInMemory),
                                           CARNOT_TARGET(gguf, kInMemory),
@@ -139,7 +141,7 @@ std::vector<std::string> corpus_of(const std::string& target) {
   return corpus;
 }
 
-/// Words on which parsers turn.
+/// Words that matter to parsers.
 const std::vector<std::string>& telling_words() {
   static const std::vector<std::string> words = {
       "[",  "]",     "{",   "}",  "\"",       "\\",     ",",   ":",          "null", "true",
@@ -175,7 +177,7 @@ class FuzzTargets : public ::testing::TestWithParam<Target> {};
 INSTANTIATE_TEST_SUITE_P(All, FuzzTargets, ::testing::ValuesIn(targets()),
                          [](const auto& target) { return target.param.name; });
 
-TEST_P(FuzzTargets, HoldOnTheirCorpusAndOnSeededMutationsOfIt) {
+TEST_P(FuzzTargets, PassOnTheirCorpusAndOnSeededMutationsOfIt) {
   const auto run = [&](const std::string& input) {
     GetParam().one_input(reinterpret_cast<const std::uint8_t*>(input.data()), input.size());
   };

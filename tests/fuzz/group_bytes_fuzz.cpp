@@ -1,5 +1,5 @@
-// Whatever bytes another process sends as groups are read or refused; what is read has the trees' invariants and is
-// written as it was read.
+// Whatever bytes another process sends as groups are read or refused; what is read satisfies the trees' invariants and
+// is written as it was read.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>

@@ -1,5 +1,5 @@
 // Any text is an address or an error, and any bytes are events of a stream, the same ones however they are cut. The
-// first byte says into how many at a time.
+// first byte gives the number of bytes per piece.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -34,7 +34,7 @@ CARNOT_FUZZ_TARGET(http_input) {
   if (const auto url = carnot::parse_url(text); url.ok() && url->shown().size() < 8000) {  // what is encoded grows
     const auto again = carnot::parse_url(url->shown());
     if (!again || again->host != url->host || again->port != url->port || again->path != url->path)
-      throw std::logic_error("an address is read otherwise once it was shown");
+      throw std::logic_error("an address is read differently once it was shown");
   }
   if (events_of(text, 1 + data[0] % 16) != events_of(text, size))
     throw std::logic_error("events depend on how their bytes arrive");

@@ -1,5 +1,5 @@
 // Any bytes are requests within their limits and then a refusal with a status, the same ones however the bytes arrive.
-// The first byte says how many arrive at a time.
+// The first byte gives the number that arrive at a time.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>

@@ -1,4 +1,5 @@
-// Any two texts are compared without harm, the same both ways; an answer equals itself unless nothing is left of it.
+// Any two strings can be compared, with the same result both ways; an answer equals itself unless nothing is left of
+// it.
 #include <cstddef>
 #include <cstdint>
 

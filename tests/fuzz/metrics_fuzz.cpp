@@ -1,5 +1,5 @@
-// Any bytes are a run's metrics, which a resumed run cuts back to its checkpoint and a study draws, or a message that
-// names the file. What is kept once is kept again.
+// Any bytes are a run's metrics, which a resumed run truncates to its checkpoint and a study draws, or a message that
+// names the file. Truncating twice changes nothing.
 #include <cstddef>
 #include <cstdint>
 

@@ -13,7 +13,7 @@ void check(const carnot::ReadRequest& read, bool chat) {
   if (const auto* problems = std::get_if<std::vector<carnot::FieldProblem>>(&read)) {
     CARNOT_CHECK(!problems->empty(), "refused without a problem");
     for (const carnot::FieldProblem& problem : *problems) CARNOT_CHECK(!problem.message.empty(), problem.field);
-    CARNOT_CHECK(!carnot::error_answer(*problems).empty(), "an error without a text");
+    CARNOT_CHECK(!carnot::error_answer(*problems).empty(), "an error without a message");
     return;
   }
   const auto& request = std::get<carnot::OpenAiRequest>(read);

@@ -2,7 +2,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "carnot/retrieval/bm25/passage_row.h"
+#include "carnot/retrieval/bm25/passage_source.h"
 #include "carnot/tools/search/passages.h"
 #include "tests/fuzz/target.h"
 

@@ -1,4 +1,4 @@
-// Requests to a retriever and answers of one are read or refused; what was read can be written and read again.
+// Requests to a retriever and its answers are read or refused; what was read can be written and read again.
 #include <cstddef>
 #include <cstdint>
 

@@ -4,7 +4,6 @@
 
 #include "carnot/core/base/check.h"
 #include "carnot/core/data/rollout_file.h"
-#include "carnot/core/data/rollout_write.h"
 #include "tests/fuzz/target.h"
 
 CARNOT_FUZZ_TARGET(rollout_rows) {

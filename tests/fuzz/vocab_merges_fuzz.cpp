@@ -1,4 +1,4 @@
-// Any three texts, divided by zero bytes, are vocab.json, merges.txt and tokenizer_config.json of a tokenizer that
+// Any three strings, separated by zero bytes, are vocab.json, merges.txt and tokenizer_config.json of a tokenizer that
 // encodes anything, or a message that names the folder.
 #include <cstddef>
 #include <cstdint>
@@ -24,7 +24,7 @@ CARNOT_FUZZ_TARGET(vocab_merges) {
   const std::string_view text = std::string_view(reinterpret_cast<const char*>(data), size).substr(0, 1024);
   for (const carnot::TokenId id : tokenizer->encode_content(text)) {
     CARNOT_CHECK(tokenizer->has(id), "an encoded id is a token");
-    CARNOT_CHECK(!tokenizer->is_control(id), "a control token in a text is spelled out");
+    CARNOT_CHECK(!tokenizer->is_control(id), "a control token in text is spelled out");
   }
   return 0;
 }

@@ -1,10 +1,10 @@
-// The text of a page, whatever its bytes: valid UTF-8, no longer than what it is read from allows, the same every time.
+// The text of a page, whatever its bytes: valid UTF-8, no longer than its source allows, the same every time.
 #include <cstddef>
 #include <cstdint>
 
 #include "carnot/core/base/check.h"
 #include "carnot/core/base/utf8.h"
-#include "carnot/tools/web/page_text.h"
+#include "carnot/tools/web/page.h"
 #include "tests/fuzz/target.h"
 
 CARNOT_FUZZ_TARGET(web_pages) {

@@ -1,4 +1,4 @@
-// Any bytes are WebShop's files or messages that name them, and any shop that they make can be shopped in. A zero byte
+// Any bytes are WebShop's files or messages that name them, and any shop made of them can be shopped in. A zero byte
 // ends the products and begins the attributes; another one begins the human instructions.
 #include <algorithm>
 #include <cstddef>

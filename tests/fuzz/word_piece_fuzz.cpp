@@ -1,4 +1,4 @@
-// A vocabulary is read or refused; any text then becomes ids of it, as many as are requested at most.
+// A vocabulary is read or refused; any text then becomes ids of it, at most as many as requested.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>

@@ -1,5 +1,5 @@
-// What trainer and workers tell each other: any bytes are a message within its bounds, or refused with a reason. What
-// is read can be written, and reads back to the same.
+// Messages between trainer and workers: any bytes are a message within its bounds, or refused with a reason. What is
+// read can be written, and reads back to the same.
 #include <cstddef>
 #include <cstdint>
 #include <string_view>

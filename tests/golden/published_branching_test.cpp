@@ -4,8 +4,8 @@
 #include <algorithm>
 
 #include "carnot/core/branch/balanced_branch.h"
+#include "carnot/core/branch/branch.h"
 #include "carnot/core/branch/entropy_branch.h"
-#include "carnot/core/branch/turn_entropy.h"
 #include "carnot/core/credit/filter.h"
 #include "carnot/core/credit/reward.h"
 #include "carnot/core/objective/adaptive_coefficient.h"
@@ -79,7 +79,7 @@ RewardScaling scaling_of(const Json& recorded) {
   return method == "asym_clip" ? RewardScaling::AsymmetricClip : RewardScaling::Identity;
 }
 
-/// The recorded trajectories in their groups, or each in a group of its own.
+/// The recorded trajectories in their groups, or each in a separate group.
 void expect_normalised(const Json& recorded, RewardGrouping grouping, bool alone) {
   std::vector<Group> groups;
   std::vector<std::pair<int, int>> places;
@@ -107,7 +107,7 @@ TEST(PublishedRewards, Normalisation) {
     const bool batch = recorded["options"]["grouping"] == "batch";
     expect_normalised(recorded, batch ? RewardGrouping::Batch : RewardGrouping::Group, false);
     if (!batch) return;
-    SCOPED_TRACE("each in a group of its own, which the batch's statistics must not see");
+    SCOPED_TRACE("each in a separate group, which must not affect the batch's statistics");
     expect_normalised(recorded, RewardGrouping::Batch, true);
     ++over_the_batch;
   });

@@ -4,11 +4,9 @@
 #include <array>
 #include <map>
 
-#include "carnot/core/credit/bilevel_gae.h"
 #include "carnot/core/credit/gae.h"
+#include "carnot/core/credit/group_estimator.h"
 #include "carnot/core/credit/group_relative.h"
-#include "carnot/core/credit/leave_one_out.h"
-#include "carnot/core/credit/other_baselines.h"
 #include "carnot/core/credit/reinforce.h"
 #include "carnot/core/credit/step_group.h"
 #include "carnot/core/credit/token_gain.h"
@@ -160,7 +158,7 @@ TEST(PublishedCredit, StepGroups) {
     expect_row_advantages(recorded, "advantage", {episode, step});
     expect_row_advantages(recorded, "episode_advantage", {episode});
     with_duplicates += duplicates ? 1 : 0;
-    if (duplicates) return;  // a copied row is a trajectory of its own here, there a later row of an old one
+    if (duplicates) return;  // a copied row is a separate trajectory here, and there a later row of an existing one
     const CreditRule first = group_relative(
         {.normalisation = {.divide_by_std = divide, .singleton = Singleton::Raw}, .statistics = Statistics::FirstRows});
     expect_row_advantages(recorded, "episode_advantage_per_trajectory_stats", {first});

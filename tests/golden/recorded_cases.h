@@ -14,11 +14,11 @@ namespace carnot::testing {
 /// Every case of credit/NAME.jsonl.xz. REQUIRES: the file.
 std::vector<Json> recorded_cases(const std::string& name);
 
-/// Calls `check` on every case of one rule and demands that there are exactly `count` of them.
+/// Calls `check` on every case of one rule and requires that there are exactly `count` of them.
 void for_recorded(const std::string& file, const std::string& rule, int count,
                   const std::function<void(const Json&)>& check);
 
-/// A case's trajectories as groups of trees, each after a prompt of so many tokens: records begin with the response.
+/// A case's trajectories as groups of trees, each after a prompt of this many tokens: records begin with the response.
 /// Not copyable: `all` points into `groups`.
 struct RecordedGroups {
   explicit RecordedGroups(const Json& one_case, int prompt_tokens = 0);
@@ -30,8 +30,7 @@ struct RecordedGroups {
   std::size_t prompt_tokens = 0;
 };
 
-/// A case's rows, each a turn of its trajectory after a prompt of its own; a duplicated row is alone as a
-/// trajectory of one turn.
+/// A case's rows, each a turn of its trajectory after a separate prompt; a duplicated row is a trajectory of one turn.
 struct RecordedRows {
   explicit RecordedRows(const Json& one_case, int prompt_tokens = 0);
   RecordedRows(const RecordedRows&) = delete;

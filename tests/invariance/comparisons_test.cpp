@@ -1,4 +1,4 @@
-// Whole comparisons: stopped and gone on with they say the same, and their runs are those of `carnot train`.
+// Whole comparisons: stopped and continued they report the same, and their runs are those of `carnot train`.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -39,8 +39,7 @@ class Comparisons : public ::testing::Test {
   }
   ~Comparisons() override { fs::remove_all(root_); }
 
-  /// Compares GRPO and PPO on two seeds; asks to stop when `polls` questions whether to continue were answered (-1:
-  /// never).
+  /// Compares GRPO and PPO on two seeds; asks to stop after `polls` polls whether to continue (-1: never).
   Result<RunEnd> compare(const std::string& output, int polls = -1, std::vector<std::string> settings = {},
                          bool terminal = false) {
     auto plan = plan_comparison({.recipe = root_ / "tiny.yaml",
@@ -77,7 +76,7 @@ class Comparisons : public ::testing::Test {
   std::ostringstream out_{};
 };
 
-TEST_F(Comparisons, StoppedAnywhereAndGoneOnWithSayTheSame) {
+TEST_F(Comparisons, StoppedAnywhereAndContinuedReportTheSame) {
   ASSERT_TRUE(compare("straight").ok());
   ASSERT_TRUE(compare("stopped", 2, {"threads=1"}).ok());
   EXPECT_THAT(out_.str(), HasSubstr("Stopped with 0 of 4 runs done. To continue: the same command"));
@@ -97,9 +96,9 @@ TEST_F(Comparisons, StoppedAnywhereAndGoneOnWithSayTheSame) {
     EXPECT_TRUE(weights(fs::path("stopped") / run) == weights(fs::path("straight") / run)) << run;
 }
 
-TEST_F(Comparisons, TheirRunsAreThoseOfTrainToTheBit) {
+TEST_F(Comparisons, TheirRunsEqualThoseOfTrainBitForBit) {
   ASSERT_TRUE(compare("compared").ok());
-  // With SFT inside the run, and from the comparison's.
+  // With SFT inside the run, and with the comparison's SFT.
   train("whole", {"method=grpo", "seed=1"});
   EXPECT_TRUE(weights("whole") == weights("compared/seed_1/grpo"));
   const fs::path start = root_ / "compared/seed_1/warm_start/checkpoints/global_step_4";
@@ -109,7 +108,7 @@ TEST_F(Comparisons, TheirRunsAreThoseOfTrainToTheBit) {
   EXPECT_TRUE(weights("compared/seed_0/grpo") != weights("compared/seed_1/grpo"));
 }
 
-TEST_F(Comparisons, AFinishedOneRunsNothingAgainAndAnotherIsRefused) {
+TEST_F(Comparisons, AFinishedComparisonRunsNothingAgainAndADifferentOneIsRefused) {
   ASSERT_TRUE(compare("out").ok());
   const auto time = fs::last_write_time(root_ / "out/seed_0/grpo/metrics.jsonl");
   ASSERT_TRUE(compare("out").ok());
@@ -120,7 +119,7 @@ TEST_F(Comparisons, AFinishedOneRunsNothingAgainAndAnotherIsRefused) {
   EXPECT_THAT(other.error().message, HasSubstr("seed_1/grpo: holds a run of other settings: train.learning_rate"));
 }
 
-TEST_F(Comparisons, ARunThatFailsIsListedAndTheOthersGoOn) {
+TEST_F(Comparisons, AFailedRunIsListedAndTheOthersContinue) {
   ASSERT_TRUE(compare("out", 6).ok());  // SFT of seed 0 and the first steps after it
   fs::remove_all(root_ / "out/seed_0/grpo");
   ASSERT_TRUE(write_file_atomically(root_ / "out/seed_0/grpo", "a file where a folder should be").ok());
@@ -131,10 +130,10 @@ TEST_F(Comparisons, ARunThatFailsIsListedAndTheOthersGoOn) {
   EXPECT_THAT(text("out/comparison.md"), HasSubstr("* seed_0/grpo: "));
 }
 
-TEST_F(Comparisons, PrintOneEstimateOfTheTimeThatIsLeft) {
+TEST_F(Comparisons, PrintOneEstimateOfTheRemainingTime) {
   for (const bool terminal : {true, false}) {
     ASSERT_TRUE(compare(terminal ? "shown" : "logged", -1, {}, terminal).ok());
-    // Three of the four runs have others behind them: each line says once how long those take.
+    // Three of the four runs are followed by others: each line says once how long those will take.
     const std::regex left("[0-9]+:[0-9]+ left");
     const std::string text = out_.str();
     EXPECT_EQ(std::distance(std::sregex_iterator(text.begin(), text.end(), left), std::sregex_iterator()), 3) << text;
@@ -142,7 +141,7 @@ TEST_F(Comparisons, PrintOneEstimateOfTheTimeThatIsLeft) {
   }
 }
 
-TEST_F(Comparisons, SetThePeakOfEvaluationsBesideTheFinalOne) {
+TEST_F(Comparisons, ShowThePeakOfEvaluationsNextToTheFinalOne) {
   ASSERT_TRUE(compare("out", -1, {"eval.every=1", "eval.temperature=1"}).ok());
   EXPECT_THAT(text("out/comparison.md"), HasSubstr("## Peak against final success"));
   const auto json = nlohmann::json::parse(text("out/comparison.json"));
@@ -158,7 +157,7 @@ TEST_F(Comparisons, SetThePeakOfEvaluationsBesideTheFinalOne) {
     }
 }
 
-TEST_F(Comparisons, WithoutAWarmStartAllBeginAtTheRecipesOwnPolicy) {
+TEST_F(Comparisons, WithoutAWarmStartAllBeginWithTheRecipesOwnPolicy) {
   ASSERT_TRUE(compare("out", -1, {"sft.steps=0"}).ok());
   train("whole", {"method=grpo", "seed=0", "sft.steps=0"});
   EXPECT_TRUE(weights("whole") == weights("out/seed_0/grpo"));

@@ -1,4 +1,4 @@
-// What whole runs write and say: checkpoints by time, disk, tables without inventions, and why a run learned nothing.
+// What whole runs write and print: checkpoints by time, disk use, honest tables, and why a run learned nothing.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -6,7 +6,7 @@
 
 #include "carnot/core/base/log.h"
 #include "carnot/core/run/checkpoint_folder.h"
-#include "carnot/core/run/disk_budget.h"
+#include "carnot/core/run/run.h"
 #include "carnot/core/train/model_bundle.h"
 #include "tiny_runs.h"
 
@@ -32,6 +32,29 @@ TEST_F(RunFiles, SaveByTimeWithoutChangingABit) {
   EXPECT_EQ(metrics("time"), metrics("end"));
 }
 
+TEST_F(RunFiles, WithSftOnRowsResumeToTheSameBits) {
+  std::string rows;
+  for (int i = 0; i < 40; ++i) {
+    const std::string number = std::to_string(i * i);
+    rows +=
+        Json{{"prompt", "Which number is " + number + " ?"}, {"completion", "It is " + number + " ."}}.dump() + "\n";
+  }
+  ASSERT_TRUE(write_file_atomically(root_ / "rows.jsonl", rows).ok());
+  const std::vector<std::string> on_rows{"sft.source=" + (root_ / "rows.jsonl").string(), "sft.batch_tokens=300",
+                                         "sft.eval_every=2", "method=grpo"};
+  expect_resumes(on_rows, 4);
+  const auto sft = [this](const std::string& name) {
+    std::vector<Json> steps;
+    const auto text = read_file(root_ / name / "warm_start" / "metrics.jsonl");
+    for (const std::string_view line : split_lines(*text)) steps.push_back(Json::parse(line));
+    return steps;
+  };
+  EXPECT_EQ(sft("stopped"), sft("straight"));
+  EXPECT_EQ(sft("straight").size(), 6u);
+  for (const Json& step : sft("straight"))
+    EXPECT_EQ(step.contains("val/loss"), step.at("step").get<int>() % 2 == 0) << step;
+}
+
 TEST_F(RunFiles, KeepNoOptimizerOfTheSftBeforeThem) {
   train("run", {});
   const fs::path learnt = root_ / "run" / "warm_start" / "checkpoints" / "global_step_6";
@@ -41,10 +64,10 @@ TEST_F(RunFiles, KeepNoOptimizerOfTheSftBeforeThem) {
   auto sft = Recipe::parse(kTinyRecipe, "tiny.yaml", {"run_folder=" + (root_ / "sft").string()});
   ASSERT_TRUE(run_sft(*sft, {.out = out}).ok());
   EXPECT_TRUE(fs::exists(root_ / "sft" / "checkpoints" / "global_step_6" / "optimizer.safetensors"))
-      << "SFT alone may go on";
+      << "only SFT may continue";
 }
 
-TEST_F(RunFiles, WithoutAnEvaluationBeforeThemShowNone) {
+TEST_F(RunFiles, WithoutAnInitialEvaluationShowNone) {
   auto recipe =
       Recipe::parse(kTinyRecipe, "tiny.yaml", {"eval.before_training=false", "run_folder=" + (root_ / "run").string()});
   std::ostringstream out;
@@ -56,7 +79,7 @@ TEST_F(RunFiles, WithoutAnEvaluationBeforeThemShowNone) {
   EXPECT_TRUE(summary.contains("after"));
 }
 
-TEST_F(RunFiles, TakeNoMoreDiskThanPredictedAndCheckpointsJustThat) {
+TEST_F(RunFiles, TakeNoMoreDiskThanPredictedAndCheckpointsExactlyThat) {
   for (const std::vector<std::string>& settings : {std::vector<std::string>{"method=ppo"}, kLora}) {
     fs::remove_all(root_ / "run");
     train("run", settings);
@@ -73,7 +96,7 @@ TEST_F(RunFiles, TakeNoMoreDiskThanPredictedAndCheckpointsJustThat) {
   }
 }
 
-TEST_F(RunFiles, KeepTheOptimizerOfTheLatestCheckpointAloneAndGoOnFromThat) {
+TEST_F(RunFiles, KeepOnlyTheLatestCheckpointsOptimizerAndContinueFromIt) {
   const std::vector<std::string> all{"train.max_checkpoints=0"};
   std::vector<std::string> last{"train.max_checkpoints=0", "train.save_optimizer=last"};
   train("all", all);
@@ -97,7 +120,7 @@ TEST_F(RunFiles, KeepTheOptimizerOfTheLatestCheckpointAloneAndGoOnFromThat) {
 }
 
 TEST_F(RunFiles, GradientNormsAreMeansOverTheUpdatesOfAStep) {
-  // Without a step of the weights every pass has the same gradients, by groups in another order each time.
+  // If the weights do not change, every pass has the same gradients, with the groups in another order each time.
   std::optional<double> once;
   for (const int epochs : {1, 2, 3, 4}) {
     const std::string name = "run_" + std::to_string(epochs);
@@ -136,7 +159,7 @@ TEST_F(RunFiles, SayHowManyGroupsHadNoSignal) {
       << out.str();
 }
 
-TEST_F(RunFiles, WithPromptsThatFillTheContextAreNoRuns) {
+TEST_F(RunFiles, WithPromptsThatFillTheContextFail) {
   for (const std::string stage : {"eval.before_training=false", "eval.before_training=true"}) {
     fs::remove_all(root_ / "run");
     const std::vector<std::string> settings{"rollout.max_context_tokens=20", "sft.steps=0", stage,
@@ -152,7 +175,7 @@ TEST_F(RunFiles, WithPromptsThatFillTheContextAreNoRuns) {
   }
 }
 
-TEST_F(RunFiles, ThatAreDeletedMeanwhileEndTheRunWithACheckpointOfWhatItLearnt) {
+TEST_F(RunFiles, ThatAreDeletedMeanwhileEndTheRunWithACheckpoint) {
   train("straight", {});
   for (const fs::path& deleted : {fs::path("whole"), fs::path("metrics") / "metrics.jsonl"}) {
     const std::string name = deleted.begin()->string();

@@ -1,4 +1,4 @@
-// Whole runs that must leave the same bits: stopped and resumed, on more threads, in other batches.
+// Whole runs that must end with the same bits: stopped and resumed, on more threads, in other batches.
 #include <ATen/Functions.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
@@ -48,7 +48,7 @@ eval: {tasks: 2}
 
 class Runs : public testing::TinyRuns {};
 
-TEST_F(Runs, StoppedAnywhereAndResumedEqualTheStraightRun) {
+TEST_F(Runs, StoppedAnywhereAndResumedEqualTheUninterruptedRun) {
   EXPECT_EQ(train("straight", {}), RunEnd::Complete);
   // Six steps of SFT, the first evaluation, four steps of training; inside evaluations and rollouts as well.
   const std::pair<std::size_t, int> stops[] = {{0, 0}, {3, 0}, {6, 0}, {6, 9}, {7, 0}, {7, 9}, {9, 30}};
@@ -61,7 +61,7 @@ TEST_F(Runs, StoppedAnywhereAndResumedEqualTheStraightRun) {
   }
 }
 
-TEST_F(Runs, StoppedInAnEvaluationBetweenStepsMakeItBeforeTheyGoOn) {
+TEST_F(Runs, StoppedInAnEvaluationBetweenStepsRepeatItBeforeTheyContinue) {
   const std::vector<std::string> evaluated{"eval.every=2"};
   EXPECT_EQ(train("straight", evaluated), RunEnd::Complete);
   const auto in_evaluation = [&](int asks) {
@@ -101,7 +101,7 @@ TEST_F(Runs, AnEvaluationsBarMovesAndIsStoppedInBetween) {
   EXPECT_FALSE(generation.engine->has_work());
 }
 
-/// Whether the metric takes another value in every step.
+/// Whether the metric has a different value in every step.
 void expect_moves(const std::vector<Json>& steps, const std::string& metric) {
   ASSERT_EQ(steps.size(), 4u);
   std::set<double> values;
@@ -161,12 +161,12 @@ TEST_F(Runs, RolloutsThatBranchResumeToTheSameBits) {
   }
 }
 
-TEST_F(Runs, WithAdaptersMoveTheAdaptersAlone) {
+TEST_F(Runs, WithAdaptersTrainTheAdaptersAlone) {
   train("run", kLora);
   const auto tensors = [&](int step, const std::string& file) {
     return read_safetensors(checkpoint("run", step) / file)->tensors;
   };
-  // The base is the model that the recipe draws, bit for bit, for every checkpoint.
+  // The base is the recipe's random model, bit for bit, for every checkpoint.
   auto recipe = Recipe::parse(kTinyRecipe, "tiny.yaml", kLora);
   const auto bundle = ModelBundle::make(*recipe);
   const Model stored = bundle->policy->clone();
@@ -183,11 +183,11 @@ TEST_F(Runs, WithAdaptersMoveTheAdaptersAlone) {
   ASSERT_EQ(reference.size(), 28u);
   for (std::size_t i = 0; i < now.size(); ++i)
     EXPECT_FALSE(at::equal(now[i].tensor, reference[i].tensor)) << now[i].name;
-  // The optimizer knows the adapters alone.
+  // The optimizer has only the adapters.
   EXPECT_EQ(tensors(4, "optimizer.safetensors").size(), 2u * 28u);
 }
 
-TEST_F(Runs, WithAdaptersStoppedAndResumedEqualTheStraightRun) {
+TEST_F(Runs, WithAdaptersStoppedAndResumedEqualTheUninterruptedRun) {
   train("straight", kLora);
   for (const std::size_t steps : {3u, 8u}) {
     const std::string name = "stopped_" + std::to_string(steps);
@@ -235,7 +235,7 @@ void make_old(const fs::path& checkpoint) {
   ASSERT_TRUE(write_file_atomically(checkpoint / "MANIFEST.json", manifest.dump()).ok());
 }
 
-TEST_F(Runs, WithAdaptersGoOnFromCheckpointsOfTheEarlierLayout) {
+TEST_F(Runs, WithAdaptersContinueFromCheckpointsOfTheEarlierLayout) {
   train("straight", kLora);
   EXPECT_EQ(train("old", kLora, stop_after("old", 8)), RunEnd::Interrupted);
   make_old(checkpoint("old", 2));
@@ -251,7 +251,7 @@ TEST_F(Runs, WithAdaptersGoOnFromCheckpointsOfTheEarlierLayout) {
   EXPECT_TRUE(run_evaluation({.path = root_ / "old", .json = true}, {.out = out}).ok());
 }
 
-TEST_F(Runs, WithAdaptersOnAModelReferToItAndSayWhereItChanged) {
+TEST_F(Runs, WithAdaptersOnAModelReferToItAndReportItsChanges) {
   train("start", {"train.steps=0"});
   fs::copy(root_ / "start" / "warm_start" / "checkpoints" / "global_step_6", root_ / "model");
   std::vector<std::string> settings = kLora;
@@ -312,7 +312,29 @@ TEST_F(Runs, InBFloat16HaveTheSameGuarantees) {
   EXPECT_EQ(stored->tensors.front().tensor.scalar_type(), at::kBFloat16);
 }
 
-TEST_F(Runs, EndWithTheStepThatReachesTheSampledTokensTheyMayHave) {
+TEST_F(Runs, ComputeInTheTypeThatTheirModelIsStoredIn) {
+  const auto chosen = [&](const std::vector<std::string>& settings) {
+    auto recipe = Recipe::parse(kTinyRecipe, "tiny.yaml", settings);
+    const auto bundle = ModelBundle::make(*recipe);
+    EXPECT_TRUE(bundle.ok()) << bundle.error().message;
+    EXPECT_EQ(bundle->tensor_options().dtype(), tensor_options(recipe->run).dtype());
+    return recipe->run.dtype;
+  };
+  EXPECT_EQ(chosen({}), "float32") << "random weights";
+  for (const std::string dtype : {"bfloat16", "float64", "float32"}) {
+    train(dtype, {"dtype=" + dtype, "train.steps=1"});
+    const std::string model = "model.path=" + checkpoint(dtype, 1).string();
+    EXPECT_EQ(chosen({model}), dtype);
+    EXPECT_EQ(chosen({model, "dtype=float32"}), "float32");
+  }
+  const fs::path half = checkpoint("float32", 1) / "model.safetensors";
+  auto weights = read_safetensors(half)->tensors;
+  for (NamedTensor& weight : weights) weight.tensor = weight.tensor.to(at::kHalf);
+  ASSERT_TRUE(write_safetensors(half, weights).ok());
+  EXPECT_EQ(chosen({"model.path=" + checkpoint("float32", 1).string()}), "float32") << "float16 is not trained in";
+}
+
+TEST_F(Runs, EndWithTheStepThatReachesTheLimitOfSampledTokens) {
   train("straight", {"train.max_checkpoints=0"});
   std::vector<std::int64_t> sampled;
   for (const Json& step : metrics("straight")) sampled.push_back(step.at("rollout/sampled_tokens"));
@@ -342,7 +364,7 @@ TEST_F(Runs, CountTheSampledTokensOfAllTheirProcesses) {
 
 TEST_F(Runs, ThatComputeSharedPrefixesOnceTrainTheSameLogProbs) {
   const std::string once = "train.shared_prefixes=once";
-  train("repeated", {});
+  train("repeated", {"train.shared_prefixes=repeated"});
   train("once", {once});
   train("threads", {once, "threads=3", "rollout.environment_threads=3"});
   EXPECT_TRUE(weights("threads") == weights("once"));
@@ -405,7 +427,7 @@ TEST_F(Runs, KeepsTheLogProbabilitiesThatEachUpdateStartedFrom) {
   EXPECT_GT(differences(*moved), 0u);
 }
 
-TEST_F(Runs, MeasuresSignalsThatTheMethodDoesWithoutWhereAskedToAndTrainsTheSame) {
+TEST_F(Runs, MeasuresExtraSignalsIfAskedAndTrainsTheSame) {
   train("plain", {"method=grpo"});
   train("measured", {"method=grpo", "rollout.extra_signals=[reference, info_gain]"});
   EXPECT_TRUE(weights("plain") == weights("measured"));
@@ -448,8 +470,8 @@ class FailingFactory : public EnvironmentFactory {
   Fails fails_;
 };
 
-// Three groups a step: tasks 6 to 8 are those of the third.
-TEST_F(Runs, InWhichTooManyTrajectoriesFailEndWithAMessageAndACheckpointAndGoOnOnceTheWorldIsBack) {
+// Three groups per step: tasks 6 to 8 are those of the third.
+TEST_F(Runs, InWhichTooManyTrajectoriesFailEndWithACheckpointAndContinueOnceTheWorldIsBack) {
   EXPECT_EQ(train("straight", {}), RunEnd::Complete);
   const auto with_failures = [&](const FailingFactory::Fails& fails, std::vector<std::string> overrides) {
     overrides.push_back("run_folder=" + (root_ / "failed").string());
@@ -489,7 +511,7 @@ TEST_F(Runs, MayLoseAsManyTrajectoriesAsTheRecipeAllows) {
   EXPECT_TRUE(end.ok()) << (end.ok() ? "" : end.error().message);
 }
 
-TEST_F(Runs, ThatUpdateNothingAreNoSuccess) {
+TEST_F(Runs, ThatUpdateNothingFail) {
   std::ostringstream out;
   auto trained = Recipe::parse(kTinyRecipe, "tiny.yaml",
                                {"objective.entropy_coefficient=1e300", "run_folder=" + (root_ / "trained").string()})
@@ -552,7 +574,7 @@ TEST_F(Runs, ACorruptCheckpointIsNamed) {
   EXPECT_NE(end.error().message.find("model.safetensors"), std::string::npos) << end.error().message;
 }
 
-TEST_F(Runs, StoppedRightAfterASaveKeepTheCheckpointThatIsThere) {
+TEST_F(Runs, StoppedRightAfterASaveKeepItsCheckpoint) {
   const fs::path checkpoints = root_ / "run" / "checkpoints";
   const auto folder_of = [&](int step) {
     struct stat info{};
@@ -574,14 +596,14 @@ TEST_F(Runs, StoppedRightAfterASaveKeepTheCheckpointThatIsThere) {
   EXPECT_EQ(train("run", {"resume=auto"}), RunEnd::Complete);
 }
 
-TEST_F(Runs, WithADamagedCheckpointGoOnFromTheOneBeforeAndLeaveNoTraceOfIt) {
+TEST_F(Runs, WithADamagedCheckpointContinueFromThePreviousOneAndRemoveIt) {
   train("straight", {});
   EXPECT_EQ(train("run", {"train.max_checkpoints=1", "train.save_every=2"}), RunEnd::Complete);
   train("run", {"resume=auto", "train.max_checkpoints=3", "train.steps=7", "train.save_every=1"});
   const fs::path checkpoints = root_ / "run" / "checkpoints";
   for (int step : {6, 7}) fs::resize_file(checkpoints / ("global_step_" + std::to_string(step)) / "config.json", 1);
   const std::string before = weights("run", 7);
-  // The damaged ones count for nothing: the whole one is kept, however few are to stay.
+  // Damaged checkpoints do not count: the intact one is kept, however few are to be kept.
   const std::vector<std::string> few{"resume=auto", "train.max_checkpoints=1", "train.steps=7", "train.save_every=0"};
   EXPECT_EQ(train("run", few, [] { return true; }), RunEnd::Interrupted);
   EXPECT_EQ(std::distance(fs::directory_iterator(checkpoints), fs::directory_iterator()), 2);
@@ -590,7 +612,7 @@ TEST_F(Runs, WithADamagedCheckpointGoOnFromTheOneBeforeAndLeaveNoTraceOfIt) {
   EXPECT_TRUE(weights("run", 7) == before);
 }
 
-TEST_F(Runs, GoOnFromANamedCheckpointInTheirFolderOnlyIfItIsTheLatest) {
+TEST_F(Runs, ContinueFromANamedCheckpointInTheirFolderOnlyIfItIsTheLatest) {
   train("run", {});
   const auto named = [&](const std::string& folder, const std::string& step) {
     auto recipe = Recipe::parse(
@@ -619,8 +641,8 @@ TEST_F(Runs, EvaluationOfACheckpointEqualsTheRunsOwn) {
   EXPECT_EQ(out.str().substr(0, out.str().rfind("\"seconds\"")), stored.substr(0, stored.rfind("\"seconds\"")));
 }
 
-/// The lines that a tracker wrote down.
-std::vector<Json> told(const fs::path& file) {
+/// The lines that a tracker recorded.
+std::vector<Json> recorded(const fs::path& file) {
   std::vector<Json> messages;
   const auto text = read_file(file);
   EXPECT_TRUE(text.ok()) << (text.ok() ? "" : text.error().message);
@@ -652,10 +674,10 @@ TEST_F(Runs, WithATrackerEqualThoseWithoutWhateverItDoes) {
   }
 }
 
-TEST_F(Runs, TellTheirTrackerWhatTheyWriteDown) {
+TEST_F(Runs, ReportToTheirTrackerWhatTheyRecord) {
   const fs::path heard = root_ / "heard";
   EXPECT_EQ(train("run", {tracker("cat > " + heard.string()), "track.transcripts=2"}), RunEnd::Complete);
-  const std::vector<Json> messages = told(heard);
+  const std::vector<Json> messages = recorded(heard);
   ASSERT_GT(messages.size(), 4u);
   const Json& start = messages.front();
   EXPECT_EQ(start.at("type"), "start");
@@ -710,11 +732,11 @@ TEST_F(Runs, TellTheirTrackerWhatTheyWriteDown) {
   EXPECT_EQ(compared, 2);
 }
 
-TEST_F(Runs, ThatResumeTellTheirTrackerTheSameIdAndWhichStepsComeAgain) {
+TEST_F(Runs, ThatResumeReportTheSameIdAndTheRepeatedStepsToTheirTracker) {
   const std::string first = (root_ / "first").string(), second = (root_ / "second").string();
   EXPECT_EQ(train("run", {tracker("cat > " + first)}, stop_after("run", 8)), RunEnd::Interrupted);
   EXPECT_EQ(train("run", {tracker("cat > " + second), "resume=auto"}), RunEnd::Complete);
-  const std::vector<Json> before = told(first), after = told(second);
+  const std::vector<Json> before = recorded(first), after = recorded(second);
   EXPECT_EQ(before.back().at("status"), "interrupted");
   EXPECT_EQ(after.front().at("run"), before.front().at("run"));
   EXPECT_EQ(after.front().at("resumed"), true);
@@ -722,7 +744,7 @@ TEST_F(Runs, ThatResumeTellTheirTrackerTheSameIdAndWhichStepsComeAgain) {
   EXPECT_EQ(after.back().at("status"), "complete");
 }
 
-TEST_F(Runs, AreRefusedWhereTheTrackerCannotBeStartedAndLeaveNoRun) {
+TEST_F(Runs, AreRefusedIfTheTrackerCannotBeStartedAndLeaveNoRun) {
   auto recipe = Recipe::parse(kTinyRecipe, "tiny.yaml",
                               {"run_folder=" + (root_ / "run").string(), "track.command=[/nowhere/tracker]"});
   ASSERT_TRUE(recipe.ok());

@@ -1,4 +1,4 @@
-// Whole runs of a model that is trained in no time, for tests of what runs leave.
+// Whole runs of a model that trains in moments, for tests of what runs leave behind.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -16,7 +16,7 @@
 namespace carnot::testing {
 
 // An untrained policy earns the same reward everywhere. The critic and the entropy bonus make every token's gradient
-// depend on what was sampled all the same.
+// depend on what was sampled nevertheless.
 inline constexpr const char* kTinyRecipe = R"(
 threads: 1
 model: {hidden_size: 32, intermediate_size: 48, num_layers: 2, num_heads: 2, num_kv_heads: 1, head_dim: 16}
@@ -33,7 +33,7 @@ eval: {tasks: 4}
 inline const std::vector<std::string> kLora{"lora.rank=3", "lora.alpha=6", "sft.learning_rate=1e-2",
                                             "train.learning_rate=1e-2", "objective.kl_coefficient=0.1"};
 
-/// All that is below a folder, in bytes, but for what `left_out` names.
+/// The size of everything below a folder, in bytes, except for what `left_out` names.
 inline std::uintmax_t bytes_in(const std::filesystem::path& folder, const std::string& left_out = "") {
   std::uintmax_t bytes = 0;
   for (const auto& entry : std::filesystem::recursive_directory_iterator(folder))
@@ -58,7 +58,7 @@ class TinyRuns : public ::testing::Test {
     return lines;
   }
 
-  /// Stops a run once it has logged so many steps and then asked so many times whether to continue.
+  /// Stops a run once it has logged this many steps and then polled this many times whether to continue.
   Stop stop_after(const std::string& name, std::size_t steps, int asks = 0) {
     return [this, name, steps, left = asks]() mutable { return steps_logged(name) >= steps && left-- <= 0; };
   }
@@ -87,7 +87,7 @@ class TinyRuns : public ::testing::Test {
     return *file;
   }
 
-  /// By step, all that is no time.
+  /// By step, everything except times.
   std::vector<Json> metrics(const std::string& name) const {
     std::vector<Json> steps;
     const auto text = read_file(root_ / name / "metrics.jsonl");
@@ -100,8 +100,8 @@ class TinyRuns : public ::testing::Test {
     return steps;
   }
 
-  /// Stops a run after `steps` steps, resumes it, and compares weights and metrics with those of the run that went
-  /// straight on, whose metrics are returned.
+  /// Stops a run after `steps` steps, resumes it, and compares weights and metrics with those of the uninterrupted run,
+  /// whose metrics are returned.
   std::vector<Json> expect_resumes(const std::vector<std::string>& overrides, std::size_t steps) {
     EXPECT_EQ(train("straight", overrides), RunEnd::Complete);
     EXPECT_EQ(train("stopped", overrides, stop_after("stopped", steps)), RunEnd::Interrupted);

@@ -1,4 +1,4 @@
-"""The smallest example of an environment of one's own, as docs/process_environments.md has it, shortened: it learns.
+"""The smallest example of a custom environment, from docs/process_environments.md, shortened: it learns.
 
     python3 environment_example_test.py CARNOT WORK_FOLDER
 """
@@ -13,7 +13,7 @@ def main():
     os.makedirs(folder, exist_ok=True)
     recipe = "examples/environment/shopping.yaml"
     before, after = train(carnot, folder, recipe, "train.steps=40", "train.decay=constant")
-    # Without reading the list, half of the things on average.
+    # Without reading the list, half of the items on average.
     assert before["mean_score"] < 0.1 and after["mean_score"] > 0.6, (before["mean_score"], after["mean_score"])
 
 

@@ -6,8 +6,8 @@
 #include <iostream>
 #include <sstream>
 
-#include "carnot/core/run/report.h"
 #include "carnot/core/run/run.h"
+#include "carnot/core/run/stages.h"
 
 namespace carnot {
 namespace {

@@ -1,4 +1,4 @@
-"""The smallest example of a reward of one's own, as docs/datasets.md has it, shortened: it learns.
+"""The smallest example of a custom reward, from docs/datasets.md, shortened: it learns.
 
     python3 reward_example_test.py CARNOT WORK_FOLDER
 """
@@ -12,7 +12,7 @@ SOURCE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
 
 
 def train(carnot, folder, recipe, *settings):
-    """What the evaluations before and after say."""
+    """The results of the evaluations before and after."""
     run = os.path.join(folder, os.path.splitext(os.path.basename(recipe))[0])
     shutil.rmtree(run, ignore_errors=True)
     subprocess.run([carnot, "train", recipe, "run_folder=" + run, *settings], cwd=SOURCE, check=True,

@@ -1,5 +1,5 @@
-// No two types of namespace carnot have one name: a program that holds both is undefined, and no compiler that sees one
-// source at a time can tell.
+// No two types of namespace carnot share a name: a program with both is undefined, and a compiler that sees one source
+// at a time cannot notice.
 #include <gtest/gtest.h>
 
 #include <cstdio>
@@ -17,7 +17,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Names of the types that a file defines in a named namespace: at the beginning of a line, as our format has it.
+/// Names of the types that a file defines in a named namespace: at the beginning of a line, as our formatting requires.
 std::set<std::string> types_of(std::string_view text) {
   static const std::regex kType(
       R"((?:template <.*> )?(?:struct|class|union|enum|enum class) (\w+)(?: final)?(?: :.*)? ?\{.*)");
@@ -60,7 +60,7 @@ TEST(OneName, BelongsToOneType) {
   for (const char* folder : {"carnot", "reference", "testing"})
     for (const auto& entry : fs::recursive_directory_iterator(source_path(folder))) {
       const fs::path& path = entry.path();
-      // A test's own types are seen by its program alone, where the linker's preset compares them.
+      // A test's own types are seen by its program alone.
       if ((path.extension() != ".h" && path.extension() != ".cpp") || path.stem().string().ends_with("_test")) continue;
       add(places, fs::relative(path, source_path("")).string(), read_file(path).value());
       ++files;
@@ -70,7 +70,7 @@ TEST(OneName, BelongsToOneType) {
   EXPECT_EQ(clashes(places), std::vector<std::string>());
 }
 
-TEST(OneName, IsFoundWhateverKindOfTypeHasIt) {
+TEST(OneName, IsFoundForEveryKindOfType) {
   Places places;
   add(places, "a.h", "namespace carnot {\n\nstruct ClipState {\n  double slope = 0;\n};\n\n}  // namespace carnot\n");
   add(places, "b.h", "namespace carnot {\n\nenum class ClipState { None, Low };\n\n}  // namespace carnot\n");
@@ -79,7 +79,7 @@ TEST(OneName, IsFoundWhateverKindOfTypeHasIt) {
   EXPECT_EQ(clashes(places), (std::vector<std::string>{"carnot::ClipState: a.h b.h", "carnot::Reader: c.h d.cpp"}));
 }
 
-TEST(OneName, MayStandInAnAnonymousNamespaceOrInAnother) {
+TEST(OneName, MayBeReusedInAnAnonymousOrDifferentNamespace) {
   Places places;
   add(places, "a.cpp", "namespace carnot {\nnamespace {\nstruct Rows {\n};\n}  // namespace\n}  // namespace carnot\n");
   add(places, "b.cpp", "namespace carnot {\nstruct Rows {\n};\n}  // namespace carnot\n");
@@ -108,7 +108,7 @@ void add_symbol(Places& places, const std::string& line) {
     if (at == std::string::npos) continue;
     const std::string object = fs::path(line.substr(0, line.rfind(':', at))).filename();
     std::vector<std::string>& objects = places[line.substr(at + 3)];
-    // One object may have a constructor twice: for objects of the class, and for those of classes derived from it.
+    // An object may have a constructor twice: for objects of the class, and for those of derived classes.
     if (objects.empty() || objects.back() != object) objects.push_back(object);
   }
 }

@@ -1,4 +1,4 @@
-"""What bench/peers/models.py computes from figures, without a peer and without a model.
+"""What bench/peers/models.py computes from its figures, without a peer or a model.
 
 models_test.py FOLDER: the one that holds models.py.
 """

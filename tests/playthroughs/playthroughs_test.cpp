@@ -1,4 +1,4 @@
-// Whole conversations as files that a reader can check. UPDATE_PLAYTHROUGHS=1 writes them anew; read the difference.
+// Whole conversations as files that a reader can check. UPDATE_PLAYTHROUGHS=1 rewrites them; review the diff.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -37,7 +37,7 @@ std::string ended(std::string text) {
 }
 
 std::string heading_of(ReplyForm form) {
-  if (form == ReplyForm::FreshPrompt) return "user, in a context of its own";
+  if (form == ReplyForm::FreshPrompt) return "user, in a new context";
   return form == ReplyForm::Inline ? "inline" : "user";
 }
 
@@ -59,13 +59,13 @@ std::string transcript(const Playthrough& playthrough) {
     if (done) continue;
     text += heading(heading_of(reply.form)) + ended(shown_text(reply));
   }
-  EXPECT_TRUE(done) << "a playthrough runs to the end";
+  EXPECT_TRUE(done) << "a playthrough ends with its episode";
   return text;
 }
 
 class Playthroughs : public ::testing::TestWithParam<Playthrough> {};
 
-TEST_P(Playthroughs, EqualTheirFile) {
+TEST_P(Playthroughs, MatchTheirFiles) {
   const auto path =
       source_path("tests/playthroughs/") + GetParam().env + "_" + std::to_string(GetParam().seed) + ".txt";
   const std::string text = transcript(GetParam());
@@ -109,6 +109,14 @@ const std::vector<Playthrough> kPlaythroughs = {
           "<search> managed </search>",
           "<think> That lacks the name . </think> <search> Kelwich managed </search>",
           "<think> Then answer . </think> <answer> \\boxed{ Wilwin Kelstrand } </answer>"}},
+    {.env = "word_problems",
+     .seed = 1,
+     .responses = {"A thief takes 49 of them. <calculator>54 - 49</calculator>",
+                   "A copy is made of each, so there are twice as many. <calculator>5 * 2</calculator>",
+                   "Carl picks up another 14. <calculator>ten + 14</calculator>",
+                   "Carl picks up another 14. <calculator>10 + 14</calculator>",
+                   "Overnight their number grows to 4 times as many. <calculator>24 * 4</calculator>",
+                   "<answer>96</answer>"}},
     {.env = "open_qa",
      .seed = 0,
      .responses = {"<think> I need the capital. </think> <search> capital of Peru </search>",

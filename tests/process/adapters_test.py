@@ -1,4 +1,4 @@
-"""The adapters in python/, each against the package it is for, spoken to as Carnot does it.
+"""The adapters in python/, each with the package it is for, driven as Carnot drives it.
 
     tools/install_test_packages.sh
     .cache/test_packages/adapters/bin/python tests/process/adapters_test.py
@@ -33,7 +33,7 @@ class Gymnasium(unittest.TestCase):
             self.assertEqual(won["measures"], {"return": 1, "steps": 6})
             self.assertEqual((won["reward"], won["done"], won["success"]), (1, True, True))
 
-    def test_a_hole_is_no_success(self):
+    def test_a_hole_is_not_a_success(self):
         with Process(self.script, **self.lake) as process:
             process.reset()
             process.step("<answer>right</answer>")
@@ -41,7 +41,7 @@ class Gymnasium(unittest.TestCase):
             self.assertTrue(fallen["done"])
             self.assertNotIn("success", fallen)
 
-    def test_a_task_is_its_seed_and_the_splits_share_none(self):
+    def test_a_task_is_its_seed_and_the_splits_are_disjoint(self):
         with Process(self.script, id="gymnasium_games:Dials-v0") as process:
             first = process.reset(1, "train", seed=8)["user"]
             self.assertEqual(process.reset(2, "train", seed=8)["user"], first)
@@ -51,7 +51,7 @@ class Gymnasium(unittest.TestCase):
                     text = process.reset(10 + seed, split, seed=seed * 2**40)["user"]
                     self.assertIn(", %d.0]" % parity, text)
 
-    def test_slippery_ice_is_replayed_alike(self):
+    def test_slippery_ice_is_replayed_identically(self):
         shown = []
         for _ in range(2):
             with Process(self.script, id="FrozenLake-v1", actions=["left", "down", "right", "up"]) as process:
@@ -79,7 +79,7 @@ class Gymnasium(unittest.TestCase):
             process.reset()
             self.assertLess(process.step("<answer>left</answer>")["reward"], 0)
 
-    def test_time_that_is_up_is_no_end_of_the_game(self):
+    def test_a_time_limit_is_not_an_end_of_the_game(self):
         with Process(self.script, id="FrozenLake-v1", actions="left,down,right,up", is_slippery=False,
                      max_episode_steps=2) as process:
             process.reset()
@@ -131,7 +131,7 @@ class OpenEnv(unittest.TestCase):
             self.assertTrue(over["done"] and over["success"])
             self.assertAlmostEqual(over["measures"]["return"], 0.8)
 
-    def test_more_sessions_than_the_server_has_are_no_reward(self):
+    def test_too_many_sessions_are_not_a_reward(self):
         with Process(self.script, url=self.serve("echo")) as process:
             process.reset(1)
             process.reset(2)
@@ -162,19 +162,19 @@ class OpenEnv(unittest.TestCase):
             self.assertEqual([result["text"] for result in reply["results"]], ["Correct.", "The episode is over."])
             self.assertEqual((reply["reward"], reply["done"], reply["success"]), (1, True, True))
 
-    def test_a_response_without_a_call_ends_a_world_of_tools(self):
+    def test_a_response_without_a_call_ends_an_episode_of_tools(self):
         with Process(self.script, url=self.serve("sums")) as process:
             process.reset()
             reply = process.step("It is 17.")
             self.assertEqual((reply["reward"], reply["done"]), (0, True))
 
-    def test_a_server_that_is_not_there_is_an_error_before_the_run(self):
+    def test_a_missing_server_is_an_error_before_the_run(self):
         with Process(self.script, url="http://127.0.0.1:%d" % free_port()) as process:
             self.assertIn("URLError", process.greeting["error"])
 
 
 class VerifiersEpisodes:
-    """The same for both forms that verifiers has had."""
+    """The same for both forms of verifiers."""
 
     script = os.path.join(PYTHON, "verifiers_adapter.py")
 
@@ -201,12 +201,12 @@ class VerifiersEpisodes:
             lost = process.step("9", 2)
             self.assertEqual((lost["reward"], lost["done"]), (0, True))
 
-    def test_what_the_environment_raises_is_no_reward(self):
+    def test_what_the_environment_raises_is_not_a_reward(self):
         with Process(self.script, id=self.guess) as process:
             process.reset()
             self.assertIn("error", process.step("not a number"))
 
-    def test_an_episode_may_be_left(self):
+    def test_an_episode_may_be_abandoned(self):
         with Process(self.script, id=self.guess) as process:
             process.reset(1)
             process.close(1)

@@ -1,4 +1,4 @@
-"""Answers by a hash of everything it heard: any mix-up of episodes shows."""
+"""Answers with a hash of everything it got, so that any mix-up of episodes shows."""
 import asyncio
 import os
 import sys
@@ -30,7 +30,7 @@ class Counting(Environment):
         return Reply("heard %d" % (self.heard % 1000), reward=reward, inline=self.heard % 2 == 0)
 
     def step_batch(self, environments, responses):
-        # The order of work is not the order of the list.
+        # The order of work differs from the order of the list.
         replies = {}
         for i in reversed(range(len(environments))):
             replies[i] = environments[i].step(responses[i])

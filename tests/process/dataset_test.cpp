@@ -88,7 +88,7 @@ TEST_F(DatasetEnvironment, ReadsParquetByPythonOrNamesTheConverter) {
   const auto with_library = [](const std::string& name) {
     ::setenv("PYTHONPATH", (CARNOT_SOURCE_DIR "/tests/process/" + name).c_str(), 1);
   };
-  // What is in for pyarrow reads JSON lines after the mark.
+  // The stand-in for pyarrow reads JSON lines after the mark.
   write("train.parquet",
         "PAR1\n"
         R"({"question": "5+5?", "answer": "zehn ä"})"
@@ -167,7 +167,7 @@ TEST_F(DatasetEnvironment, AFunctionThatFailsGivesNoReward) {
   EXPECT_THAT(failure_of("too_few", "4"), HasSubstr("too_few returned 0 scores for 1 response"));
 }
 
-TEST_F(DatasetEnvironment, ResponsesThatGatherAreScoredInOneCallAndAScoreThatIsNoneStaysItsOwn) {
+TEST_F(DatasetEnvironment, QueuedResponsesAreScoredInOneCallAndAnInvalidScoreFailsOnlyItsResponse) {
   const auto score = [&](EnvironmentFactory& factory, const std::string& response) {
     const auto environment = factory.make(Split::Validation, 0);
     environment->open();

@@ -1,4 +1,4 @@
-"""An environment whose episodes go wrong in every way that an environment can, chosen by the task's seed."""
+"""An environment whose episodes fail in every way that an environment can, chosen by the task's seed."""
 import os
 import signal
 import subprocess
@@ -15,7 +15,7 @@ FAULTS = ["kill", "exit", "hang", "slow", "garbage", "cut", "answer twice", "ans
 
 
 def write(text):
-    """Past the file's own answers."""
+    """Bypasses the file's own answers."""
     os.write(answers, text.encode())
 
 
@@ -42,7 +42,7 @@ class Faulty(Environment):
         return self.right(response)
 
     def right(self, response):
-        """What the test computes, too."""
+        """The test computes the same."""
         reward = (self.seed % 97 + len(response)) * self.turn
         return Reply("turn %d" % self.turn, reward=reward) if self.turn < 3 else Reply(reward=reward, done=True)
 

@@ -1,4 +1,4 @@
-"""examples/environment/frozen_lake.py keeps its rules: played through its own protocol."""
+"""examples/environment/frozen_lake.py follows its rules: played through its own protocol."""
 import json
 import os
 import subprocess
@@ -61,7 +61,7 @@ class FrozenLakeExample(unittest.TestCase):
             _, last = lake.play(seed + 1, seed)
             self.assertTrue(last.get("done") and last.get("success") and last["reward"] == 1, seed)
 
-    def test_a_move_that_is_said_to_lead_into_a_hole_does(self):
+    def test_a_move_announced_to_lead_into_a_hole_does(self):
         lake, falls = self.lake(success_rate=1), 0
         for seed in range(100):
             near = lake.reset(seed + 1, seed).split(" holes")[1].split()
@@ -72,14 +72,14 @@ class FrozenLakeExample(unittest.TestCase):
             falls += 1
         self.assertGreater(falls, 20)
 
-    def test_thoughts_note_what_is_seen_and_not_the_decision(self):
+    def test_thoughts_describe_the_observation_but_not_the_decision(self):
         for careless in (0, 1):
             lake = self.lake(careless=careless)
             for seed in range(20):
                 for observation, said in lake.play(seed + 1, seed)[0]:
                     self.assertTrue(said.startswith("<think>" + observation[observation.index("holes"):] + "</think>"), said)
 
-    def test_careless_demonstrations_and_slippery_ice_fail_oftener(self):
+    def test_careless_demonstrations_and_slippery_ice_fail_more_often(self):
         def successes(**settings):
             lake = self.lake(**settings)
             return sum(bool(lake.play(seed + 1, seed)[1].get("success")) for seed in range(100))
@@ -101,7 +101,7 @@ class FrozenLakeExample(unittest.TestCase):
                 if replies[0].get("done"):
                     break
 
-    def test_a_response_without_its_form_moves_nothing_and_costs(self):
+    def test_a_malformed_response_moves_nothing_and_costs_a_penalty(self):
         lake = self.lake()
         before = lake.reset(1, 3)
         reply = lake.step(1, "<answer>Left</answer>")

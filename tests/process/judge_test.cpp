@@ -157,8 +157,8 @@ TEST_F(JudgeScorer, AnAnswerWithoutAScoreIsAFailure) {
   EXPECT_THAT(failure(R"({"grade": 1e300})", field), HasSubstr("expected 0 to 10"));
 }
 
-TEST_F(JudgeScorer, AsksAgainAfterWhatMayPass) {
-  // Each kind of passing trouble once, and then an answer.
+TEST_F(JudgeScorer, RetriesAfterTemporaryFailures) {
+  // Each kind of temporary failure once, and then an answer.
   const std::vector<GivenAnswer> troubles{{.status = 500},
                                           {.status = 429, .headers = {{"Retry-After", "0"}}},
                                           {.status = 503},
@@ -175,7 +175,7 @@ TEST_F(JudgeScorer, AsksAgainAfterWhatMayPass) {
   EXPECT_EQ(requests, troubles.size() + 1);
 }
 
-TEST_F(JudgeScorer, GivesUpInTheEnd) {
+TEST_F(JudgeScorer, GivesUpEventually) {
   std::atomic<int> requests = 0;
   GivenAnswer given{.status = 500, .body = "overloaded: sk-secret"};
   const LocalHttpServer server([&](const ReceivedRequest&) {
@@ -198,7 +198,7 @@ TEST_F(JudgeScorer, GivesUpInTheEnd) {
   EXPECT_THAT(failure_of(settings), HasSubstr("status 301"));
 }
 
-TEST_F(JudgeScorer, DoesNotWaitForASlowServerOrOneThatIsNotThere) {
+TEST_F(JudgeScorer, DoesNotWaitForASlowOrMissingServer) {
   const RawServer silent([](int connection) {
     for (char c = 0; ::read(connection, &c, 1) > 0;) {
     }
@@ -208,8 +208,8 @@ TEST_F(JudgeScorer, DoesNotWaitForASlowServerOrOneThatIsNotThere) {
   EXPECT_THAT(failure_of({{"judge.url", "http://127.0.0.1:1"}, {"judge.retries", "1"}}), HasSubstr("no connection"));
 }
 
-TEST_F(JudgeScorer, EverybodyWaitsWhereTheServerAsksFor) {
-  // The first request is told to wait for a second; none comes before it is over.
+TEST_F(JudgeScorer, AllRequestsWaitWhenTheServerAsks) {
+  // The first answer asks to wait for a second; no request comes before that.
   std::mutex mutex;
   std::vector<std::chrono::steady_clock::time_point> times;
   const LocalHttpServer server([&](const ReceivedRequest&) {
@@ -226,7 +226,7 @@ TEST_F(JudgeScorer, EverybodyWaitsWhereTheServerAsksFor) {
   EXPECT_GE(times[1] - times[0], std::chrono::milliseconds(990));
 }
 
-TEST_F(JudgeScorer, HasNoMoreRequestsUnderWayThanItMay) {
+TEST_F(JudgeScorer, LimitsConcurrentRequests) {
   std::atomic<int> under_way = 0, most = 0;
   const LocalHttpServer server([&](const ReceivedRequest&) {
     const int now = ++under_way;
@@ -243,7 +243,7 @@ TEST_F(JudgeScorer, HasNoMoreRequestsUnderWayThanItMay) {
   EXPECT_LE(most, 3);
 }
 
-TEST_F(JudgeScorer, KeepsToItsBudget) {
+TEST_F(JudgeScorer, StaysWithinItsBudget) {
   std::atomic<int> requests = 0;
   const LocalHttpServer server([&](const ReceivedRequest&) {
     ++requests;
@@ -265,7 +265,7 @@ TEST_F(JudgeScorer, KeepsToItsBudget) {
   EXPECT_EQ(requests, 2);
 }
 
-TEST_F(JudgeScorer, ASecondRunOverTheSameResponsesAsksNobody) {
+TEST_F(JudgeScorer, ASecondRunOverTheSameResponsesSendsNoRequests) {
   std::atomic<int> requests = 0;
   const LocalHttpServer server([&](const ReceivedRequest& request) {
     ++requests;
@@ -286,7 +286,7 @@ TEST_F(JudgeScorer, ASecondRunOverTheSameResponsesAsksNobody) {
   EXPECT_EQ(requests, 5) << "what has no score is not kept";
 }
 
-TEST_F(JudgeScorer, DamagedAnswersAreAskedForAgain) {
+TEST_F(JudgeScorer, DamagedAnswersAreRequestedAgain) {
   std::atomic<int> requests = 0;
   const LocalHttpServer server([&](const ReceivedRequest&) {
     ++requests;

@@ -1,4 +1,4 @@
-"""An MCP server without dependencies, which can go wrong in every way that one can.
+"""An MCP server without dependencies, which can fail in every way that a server can.
 
     python3 mcp_server.py [--version 2024-11-05] [--read-only] [--stateless] [--http PORT | --sse PORT]
 
@@ -237,7 +237,7 @@ class Events(http.server.BaseHTTPRequestHandler):
         number = urllib.parse.parse_qs(urllib.parse.urlparse(self.path).query).get("session", [""])[0]
         message = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
         if number in self.sessions and "id" not in message:
-            self.sessions[number].receive(message)  # what is told is known before the next request comes
+            self.sessions[number].receive(message)  # the message is processed before the next request comes
         said = b"Accepted" if number in self.sessions else b"Method Not Allowed"
         self.send_response(202 if number in self.sessions else 405)
         self.send_header("Content-Type", "text/plain")

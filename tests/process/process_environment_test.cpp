@@ -1,5 +1,5 @@
-// Environments in Python, through the file that their authors derive from: equal rollouts however many processes and
-// threads there are, and no fault that becomes a reward.
+// Environments in Python, through the class that their authors derive from: equal rollouts with any number of processes
+// and threads, and no fault that becomes a reward.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -34,7 +34,7 @@ std::string error_of(const std::vector<std::string>& settings) {
   return made ? "" : made.error().message;
 }
 
-/// The three things on the list that the opening of python/shopping.py says: "buy salt bread milk".
+/// The three items on the list in the opening of python/shopping.py: "buy salt bread milk".
 std::vector<std::string> shopping_list(const Opening& opening) {
   std::istringstream words(opening.user);
   std::string buy;
@@ -44,7 +44,7 @@ std::vector<std::string> shopping_list(const Opening& opening) {
   return list;
 }
 
-TEST(ProcessEnvironment, OfFifteenLinesIsPlayed) {
+TEST(ProcessEnvironment, OfFifteenLinesCanBePlayed) {
   const auto factory = process({script(kPython + "shopping.py"), "max_turns=5"}).value();
   const auto environment = factory->make(Split::Train, 3);
   const std::vector<std::string> list = shopping_list(environment->open());
@@ -102,7 +102,7 @@ std::string transcript(const std::vector<std::string>& settings, int threads) {
   return testing::described(rollout);
 }
 
-TEST(ProcessEnvironment, RollsOutTheSameWhateverTheProcessesThreadsAndBatches) {
+TEST(ProcessEnvironment, RollsOutTheSameWithAnyNumberOfProcessesThreadsAndBatches) {
   const std::string counting = script(kTests + "counting_environment.py");
   const auto one = transcript({counting}, 1);
   EXPECT_EQ(transcript({counting, "processes=3"}, 4), one);
@@ -185,7 +185,7 @@ TEST(ProcessEnvironment, OfManyFaultsNoneBecomesARewardAndNoneStopsTheRest) {
   }
   EXPECT_EQ(all.wrong, 0);
   EXPECT_GE(all.lost, episodes * 2 / 5) << "faults that end an episode";
-  EXPECT_GE(all.whole, episodes / 4) << "the others go on, but for those that shared a process";
+  EXPECT_GE(all.whole, episodes / 4) << "the others continue, except for those that shared a process";
   EXPECT_EQ(all.whole + all.lost, episodes);
 }
 

@@ -1,4 +1,4 @@
-"""What python/carnot_protocol.py promises whoever writes an environment, a reward, a tool or a tracker. Needs no package."""
+"""What python/carnot_protocol.py promises to authors of environments, rewards, tools and trackers. Needs no package."""
 import json
 import os
 import subprocess
@@ -15,7 +15,7 @@ def own(name):
 
 
 class Written(unittest.TestCase):
-    """With scripts of the test's own."""
+    """With the test's own scripts."""
 
     def setUp(self):
         folder = tempfile.TemporaryDirectory()
@@ -103,7 +103,7 @@ class Children(Written):
 
 
 class Exits(Written):
-    """sys.exit() is an answer, and the next request is answered as ever."""
+    """sys.exit() is an answer, and the next request is answered as usual."""
 
     def test_of_a_tool(self):
         script = self.write("tool.py", """
@@ -161,11 +161,11 @@ class Named(Written):
             self.assertEqual(process.greeting["name"], "World")
             return process.reset()["user"]
 
-    def test_classes_need_no_serve_and_may_have_it(self):
+    def test_classes_need_no_serve_but_may_have_it(self):
         self.assertEqual(self.opening(""), "good day")
         self.assertEqual(self.opening("serve(World)\n"), "good day")
 
-    def test_classes_that_are_not_there_are_an_error(self):
+    def test_missing_classes_are_an_error(self):
         script = self.write("world.py", self.world)
         for spec, expected in ((script + ":Moon", "ValueError: %s has no function Moon" % script),
                                ("World", "ValueError: expected FILE:FUNCTION, got 'World'"),
@@ -206,7 +206,7 @@ class Failures(Written):
         self.assertIn("KeyError: 'text', 10 times so far", log)
         self.assertIn("OSError: cannot be closed, 10 times so far", log)
 
-    def test_of_a_reward_that_asks_for_another_column_are_one_line(self):
+    def test_of_a_reward_that_needs_a_missing_column_are_one_line(self):
         script = self.write("reward.py", "def score(completions, mood):\n    return []\n")
         with Process(own("reward"), script + ":score", hello={"row": {"question": "", "level": 1}}) as process:
             self.assertEqual(process.greeting["error"], "TypeError: score asks for mood; the rows have question, "
@@ -253,7 +253,7 @@ class Rewards(Written):
         self.assertEqual(answers[0]["scores"], [{"values": {"0": 1.0, "1": 1.0}}, {"values": {"0": 2.0}},
                                                 {"problem": "ValueError: no function returned a score"}])
 
-    def test_an_exception_is_one_for_every_response_of_the_call(self):
+    def test_an_exception_fails_every_response_of_the_call(self):
         answers, log = self.score("""
             def score(completions):
                 print("called")
@@ -262,7 +262,7 @@ class Rewards(Written):
         self.assertEqual(answers, [{"error": "RuntimeError: the judge is away (reward.py, line 4)"}] * 2)
         self.assertEqual(log.count("called"), 1)
 
-    def test_an_exception_of_verls_function_is_of_its_response_alone(self):
+    def test_an_exception_of_verls_function_fails_only_its_response(self):
         answers, _ = self.score("""
             def score(data_source, solution_str, ground_truth, extra_info=None):
                 return {"score": 1 / len(solution_str)}
@@ -271,7 +271,7 @@ class Rewards(Written):
             {"values": {"0": 0.5}}, {"problem": "ZeroDivisionError: division by zero (reward.py, line 3)"},
             {"values": {"0": 0.25}}])
 
-    def test_a_score_that_is_no_number_fails_its_own_response(self):
+    def test_an_invalid_score_fails_only_its_response(self):
         answers, _ = self.score("""
             def score(completions):
                 return [{"nan": float("nan"), "none": None}.get(one, 0.5) for one in completions]

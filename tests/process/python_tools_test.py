@@ -95,7 +95,7 @@ class Descriptions(unittest.TestCase):
         self.assertEqual((properties["unit"]["description"], properties["unit"]["default"]),
                          ("of the temperature", "kelvin"))
 
-    def test_of_hints_that_are_text(self):
+    def test_of_hints_that_are_strings(self):
         def f(a: "typing.Optional[int]" = None):
             pass
 
@@ -130,7 +130,7 @@ class Calls(unittest.TestCase):
         self.assertEqual([carnot_tools.text_of(one) for one in ("a", None, 1.5, [1, "\u00e4"], Place("Lima"))],
                          ["a", "", "1.5", '[1, "\u00e4"]', '{"city": "Lima", "height": 0.0}'])
 
-    def test_failures_of_the_machinery_are_told_from_others(self):
+    def test_infrastructure_failures_are_distinguished_from_others(self):
         def raised(*errors):
             """The last one, each raised while the one before was handled."""
             try:

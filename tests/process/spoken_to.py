@@ -1,4 +1,4 @@
-"""A program of python/, spoken to as Carnot does it."""
+"""A program of python/, driven as Carnot drives it."""
 import json
 import os
 import subprocess
@@ -44,7 +44,7 @@ class Process:
         return self.requests
 
     def receive(self, id):
-        """The answer; an error where the process ends, or says nothing for ten minutes."""
+        """The answer; an error if the process ends, or answers nothing for ten minutes."""
         while id not in self.answers:
             patience = threading.Timer(600, self.process.kill)
             patience.start()

@@ -1,4 +1,4 @@
-"""An environment with a tool of its own. The reward counts the calls that it hears of."""
+"""An environment with its own tool. The reward counts the calls that it receives."""
 import os
 import sys
 

@@ -47,7 +47,7 @@ waiting = []
 
 
 async def meet(name: str) -> str:
-    """Waits for another call, and says who that was."""
+    """Waits for another call, and says whose it was."""
     if not waiting:
         waiting.append((name, asyncio.get_running_loop().create_future()))
         return await waiting[0][1]
@@ -66,7 +66,7 @@ def together(name: str) -> str:
 
 
 def fault(what: str) -> str:
-    """Goes wrong as asked."""
+    """Fails as requested."""
     if what == "raise":
         raise ValueError("no such city")
     if what == "connection":

@@ -19,6 +19,7 @@
 #include "carnot/core/text/chat_families.h"
 #include "carnot/worlds/dataset/environment.h"
 #include "carnot/worlds/process/environment.h"
+#include "testing/chat_templates.h"
 #include "testing/paths.h"
 #include "testing/prepared_environment.h"
 #include "testing/small_tokenizer.h"
@@ -149,7 +150,7 @@ TEST_F(ToolUseTest, CodeOfThePolicyRunsInASandbox) {
   EXPECT_EQ(environment->step("408").reward, 1);
 }
 
-TEST_F(ToolUseTest, ASandboxThatFailsIsNoReward) {
+TEST_F(ToolUseTest, ASandboxFailureIsNotAReward) {
   const auto launcher = folder_ / "carnot-sandbox";
   std::filesystem::copy_file(build_path("carnot-sandbox"), launcher);
   ::setenv("CARNOT_SANDBOX", launcher.c_str(), 1);
@@ -187,14 +188,14 @@ TEST_F(ToolUseTest, ToolsAreCalledBetweenTagsInOneMessage) {
   EXPECT_TRUE(other->step("</python>").done);  // no pair: an answer
 }
 
-TEST_F(ToolUseTest, OnlyToolsOfOneTextStandBetweenTags) {
+TEST_F(ToolUseTest, OnlyToolsWithOneStringArgumentCanBeCalledByTags) {
   EXPECT_THAT(error_of("\"" + kFunctions + "multiply\"", {"tool_calls=tags"}),
               HasSubstr("env.tool_calls: tags: the tool multiply has to require one argument"));
 }
 
 TEST_F(ToolUseTest, ASandboxBelowTheLeastLevelIsAnErrorBeforeTheRun) {
   EXPECT_THAT(error_of("python", {"sandbox.interpreter=/nowhere/python"}),
-              HasSubstr("env.sandbox: \"/nowhere/python\" is no interpreter of Python that works"));
+              HasSubstr("env.sandbox: \"/nowhere/python\" is not an interpreter of Python that works"));
 }
 
 TEST_F(ToolUseTest, AServerThatIsAwayIsAnInfrastructureFailure) {
@@ -202,7 +203,7 @@ TEST_F(ToolUseTest, AServerThatIsAwayIsAnInfrastructureFailure) {
   EXPECT_THAT(failure_of(*environment, call("python", R"({"code": "1"})")), HasSubstr("http://127.0.0.1:1/run_code"));
 }
 
-TEST_F(ToolUseTest, WhatThePolicyGetsWrongIsAResultThatSaysSo) {
+TEST_F(ToolUseTest, ThePolicysMistakesAreResultsThatSaySo) {
   const auto environment = opened(
       dataset("calculator, \"" + kFunctions + "fault\", \"" + kFunctions + "weather\"", {"max_tool_calls=20"}).value());
   const auto answer = [&](const std::string& tool, const std::string& arguments) {
@@ -266,7 +267,7 @@ TEST_F(ToolUseTest, LongResultsAreCutWithAMark) {
   EXPECT_EQ(cut_output("abc", 3), "abc");
 }
 
-TEST_F(ToolUseTest, WhatAFunctionsSurroundingsGetWrongIsNoReward) {
+TEST_F(ToolUseTest, FailuresAroundAFunctionAreNotRewards) {
   const auto factory = dataset("\"" + kFunctions + "fault\"", {"tool_timeout=2"}).value();
   const auto ask = [&](const std::string& what) {
     const auto environment = opened(factory);
@@ -312,7 +313,7 @@ TEST_F(ToolUseTest, AnMcpServerIsStartedAndItsToolsAreCalled) {
   }
 }
 
-TEST_F(ToolUseTest, AnMcpServerWithoutAHandshakeIsSpokenToAsWell) {
+TEST_F(ToolUseTest, AnMcpServerWithoutAHandshakeIsSupportedToo) {
   const auto environment = opened(dataset("\"" + kServer + " --stateless\"").value());
   EXPECT_THAT(texts(environment->step(call("add", R"({"a": 1, "b": 2})"))), ElementsAre("3"));
 }
@@ -326,7 +327,7 @@ TEST_F(ToolUseTest, AToolsSchemaKeepsItsOrderInThePrompt) {
   EXPECT_EQ(tools[1].name, "count_up");
 }
 
-TEST_F(ToolUseTest, EveryEpisodeHasASessionOfItsOwnWhereToolsMayChangeSomething) {
+TEST_F(ToolUseTest, EveryEpisodeHasItsOwnSessionIfToolsMayChangeState) {
   const auto own = dataset("\"" + kServer + "\"").value();
   const auto first = opened(own), second = opened(own);
   const auto count = [](Environment& one) { return texts(one.step(call("count_up", "{}"))).at(0); };
@@ -342,7 +343,7 @@ TEST_F(ToolUseTest, EveryEpisodeHasASessionOfItsOwnWhereToolsMayChangeSomething)
   const auto fifth = opened(read_only);
   EXPECT_EQ(fifth->branching(), Branching::Cloned);
   EXPECT_EQ(count(*fifth), "1");
-  EXPECT_EQ(count(*fifth->clone()), "2") << "the session is everybody's";
+  EXPECT_EQ(count(*fifth->clone()), "2") << "the session is shared";
 }
 
 TEST_F(ToolUseTest, AnEpisodePlayedAgainHasAFreshSession) {
@@ -358,7 +359,7 @@ TEST_F(ToolUseTest, AnEpisodePlayedAgainHasAFreshSession) {
   EXPECT_THAT(texts(environment->step(call("count_up", "{}"))), ElementsAre("3"));
 }
 
-TEST_F(ToolUseTest, AFunctionThatChangesStateForbidsBranches) {
+TEST_F(ToolUseTest, AFunctionThatChangesStateRulesOutBranching) {
   EXPECT_EQ(opened(dataset("\"" + kFunctions + "book\"").value())->branching(), Branching::Refused);
   const auto pure = opened(dataset("calculator, \"" + kFunctions + "multiply\"").value());
   EXPECT_EQ(pure->branching(), Branching::Cloned);
@@ -391,7 +392,7 @@ TEST_F(ToolUseTest, WhatAServerSaysOnStandardErrorIsInTheLogWithItsName) {
   EXPECT_THAT(log, AllOf(HasSubstr(kServer + " (process "), HasSubstr("): the fake server runs")));
 }
 
-TEST_F(ToolUseTest, WhatCannotBeUsedIsToldBeforeTheRunAllAtOnce) {
+TEST_F(ToolUseTest, UnusableToolsAreAllReportedBeforeTheRun) {
   EXPECT_THAT(error_of("abacus, \"/nowhere.py:f\", search /nowhere.jsonl, \"mcp no_such_program\", \"mcp 'x\""),
               AllOf(HasSubstr("env.tools: \"abacus\": expected calculator, python, code_interpreter"),
                     HasSubstr("env.tools: /nowhere.py: no such file"), HasSubstr("env.tools: /nowhere.jsonl"),
@@ -406,7 +407,7 @@ TEST_F(ToolUseTest, WhatCannotBeUsedIsToldBeforeTheRunAllAtOnce) {
               HasSubstr("speaks protocol version \"1999-01-01\"; expected one of 2024-11-05"));
 }
 
-TEST_F(ToolUseTest, AProcessKeepsItsOwnToolsAndHearsOfItsOwnCallsOnly) {
+TEST_F(ToolUseTest, AProcessKeepsItsOwnToolsAndReceivesOnlyCallsOfThem) {
   const auto factory =
       testing::prepared(make_process(), {"command=[python3, " + kTests + "tool_environment.py]", "tools=[calculator]"})
           .value();
@@ -427,7 +428,7 @@ TEST_F(ToolUseTest, AProcessKeepsItsOwnToolsAndHearsOfItsOwnCallsOnly) {
   EXPECT_EQ(last.measures.at("tool_calls"), 3);
 }
 
-TEST_F(ToolUseTest, TwoToolsOfOneNameEndTheEpisodeAsAFailure) {
+TEST_F(ToolUseTest, TwoToolsWithTheSameNameFailTheEpisode) {
   const auto factory = testing::prepared(make_process(), {"command=[python3, " + kTests + "tool_environment.py]",
                                                           "tools=[calculator]", "settings=[tool=calculator]"})
                            .value();
@@ -474,7 +475,7 @@ TEST_P(ToolUseOverHttp, AServersToolsAreCalledAndEachEpisodeHasItsSession) {
   EXPECT_EQ(first->step("408").reward, 1);
 }
 
-TEST_P(ToolUseOverHttp, WhatAServerGetsWrongIsNoReward) {
+TEST_P(ToolUseOverHttp, AServersFailuresAreNotRewards) {
   const RunningServer server(GetParam());
   const auto factory = dataset("\"mcp " + server.address() + "\"", {"tool_timeout=4"}).value();
   const auto ask = [&](const std::string& what) {
@@ -485,9 +486,9 @@ TEST_P(ToolUseOverHttp, WhatAServerGetsWrongIsNoReward) {
   EXPECT_THAT(ask("internal error"), HasSubstr("tools/call of fault: the database is away"));
   EXPECT_THAT(ask("no content"), HasSubstr("expected content in the answer to tools/call"));
   EXPECT_THAT(ask("hang"), HasSubstr("mcp " + server.address()));
-  EXPECT_EQ(ask("slow"), "") << "other sessions go on";
+  EXPECT_EQ(ask("slow"), "") << "other sessions continue";
   EXPECT_THAT(ask("exit"), HasSubstr("mcp " + server.address()));
-  // No one starts a server that is not ours.
+  // A server that is not ours is never restarted.
   std::string failure;
   for (int i = 0; i < 300 && failure.empty(); ++i) {
     failure = ask("right");
@@ -502,7 +503,7 @@ INSTANTIATE_TEST_SUITE_P(Revisions, ToolUseOverHttp,
                                            std::vector<std::string>{"--http", "0", "--version", "2025-06-18"},
                                            std::vector<std::string>{"--http", "0", "--stateless"}));
 
-TEST_F(ToolUseTest, AKeyForAServerStandsInTheListOfServers) {
+TEST_F(ToolUseTest, AKeyForAServerIsReadFromTheListOfServers) {
   const RunningServer server({"--http", "0", "--token", "secret"});
   EXPECT_THAT(error_of("\"mcp " + server.address() + "\""), HasSubstr("answered with status 401: it wants a key"));
   ::setenv("CARNOT_TEST_TOKEN", "secret", 1);
@@ -512,7 +513,7 @@ TEST_F(ToolUseTest, AKeyForAServerStandsInTheListOfServers) {
   EXPECT_THAT(texts(environment->step(call("add", R"({"a": 1, "b": 2})"))), ElementsAre("3"));
 }
 
-TEST_F(ToolUseTest, AnAddressWhereNobodyAnswersIsToldBeforeTheRun) {
+TEST_F(ToolUseTest, AnUnreachableAddressIsReportedBeforeTheRun) {
   EXPECT_THAT(error_of("\"mcp http://127.0.0.1:1/mcp?key=secret\""),
               AllOf(HasSubstr("mcp http://127.0.0.1:1/mcp?...: "), HasSubstr("no connection"),
                     ::testing::Not(HasSubstr("secret"))));
@@ -523,7 +524,7 @@ TEST_F(ToolUseTest, AnAddressWhereNobodyAnswersIsToldBeforeTheRun) {
 class RealMcpServers : public ToolUseTest,
                        public ::testing::WithParamInterface<std::tuple<std::string, std::string>> {};
 
-TEST_P(RealMcpServers, AreSpokenTo) {
+TEST_P(RealMcpServers, CanBeUsed) {
   const auto& [packages, transport] = GetParam();
   const std::string python = testing::python_with(packages);
   const std::string script = kTests + "adapters/mcp_package_server.py";
@@ -602,10 +603,12 @@ const Tokenizer& tokenizer_of_all_families() {
   return tokenizer;
 }
 
-TEST_F(ToolUseTest, AnEpisodeIsWrittenInEveryFamilysOwnFormat) {
+TEST_F(ToolUseTest, EpisodesAreWrittenInTheOwnFormatOfEveryFamily) {
   const auto factory = dataset("calculator").value();
   for (const std::string name : {"qwen2.5", "qwen3", "llama3.1", "mistral", "mistral_nemo"}) {
-    const auto chat = make_chat_family(name, tokenizer_of_all_families()).value();
+    const std::unique_ptr<ChatFamily> chat = name == "llama3.1"
+                                                 ? testing::golden_template_chat(name)
+                                                 : make_chat_family(name, tokenizer_of_all_families()).value();
     const std::string id = name.starts_with("mistral") ? "abcdef123" : "";
     const auto environment = factory->make(Split::Train, 0);
     const std::string text =
@@ -621,7 +624,7 @@ struct Tally {
   int whole = 0, lost = 0, wrong = 0;
 };
 
-/// Calls fault tools in its own order; each reward is 1 where every result was "right", or there is none.
+/// Calls fault tools in its own order; each reward is 1 if every result was "right", and missing otherwise.
 void play(const EnvironmentFactory& factory, const std::vector<std::string>& faults, std::int64_t index, Tally& tally) {
   try {
     const auto environment = factory.make(Split::Train, index);
@@ -658,7 +661,7 @@ Tally play_many(const EnvironmentFactory& factory, const std::vector<std::string
   return all;
 }
 
-/// Whether an episode without faults is whole again: at once, or when the pauses between restarts are over.
+/// Whether an episode without faults works again: at once, or when the pauses between restarts are over.
 bool goes_on(const EnvironmentFactory& factory) {
   Tally tally;
   for (int attempt = 0; attempt < 300 && tally.whole == 0; ++attempt) {
@@ -683,7 +686,7 @@ TEST_F(ToolUseTest, OfManyFaultsOfAServerNoneBecomesARewardAndNoneStopsTheRest) 
   EXPECT_EQ(all.wrong, 0);
   EXPECT_EQ(all.whole + all.lost, episodes);
   EXPECT_GE(all.lost, episodes / 3);
-  EXPECT_TRUE(goes_on(*factory)) << all.whole << " were whole before: that depends on who shares a server with a fault";
+  EXPECT_TRUE(goes_on(*factory)) << all.whole << "  worked before: that depends on which share a server with a fault";
 }
 
 TEST_F(ToolUseTest, OfManyFaultsOfAFunctionNoneBecomesARewardAndNoneStopsTheRest) {
@@ -696,7 +699,7 @@ TEST_F(ToolUseTest, OfManyFaultsOfAFunctionNoneBecomesARewardAndNoneStopsTheRest
   EXPECT_EQ(all.wrong, 0);
   EXPECT_EQ(all.whole + all.lost, episodes);
   EXPECT_GE(all.lost, episodes / 20);
-  EXPECT_TRUE(goes_on(*factory)) << all.whole << " were whole before";
+  EXPECT_TRUE(goes_on(*factory)) << all.whole << "  worked before";
 }
 
 TEST_F(ToolUseTest, EpisodesAreTheSameOnOneThreadAndOnFour) {

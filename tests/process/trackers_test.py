@@ -1,4 +1,4 @@
-"""python/carnot_tracker.py, and the trackers in python/, each with the package it is for, offline, told as Carnot does.
+"""python/carnot_tracker.py, and the trackers in python/, each with the package it is for, offline, driven as Carnot drives it.
 
     tools/install_test_packages.sh
     .cache/test_packages/adapters/bin/python tests/process/trackers_test.py
@@ -99,7 +99,7 @@ class BaseTest(unittest.TestCase):
         self.assertEqual(status, 0)
         self.assertTrue(out.rstrip().endswith("end lost Carnot ended without a word"), out)
 
-    def test_a_script_that_speaks_another_protocol_says_so(self):
+    def test_a_script_of_another_protocol_version_says_so(self):
         out, status = tell(self.script, [start(protocol=2)])
         self.assertNotEqual(status, 0)
         self.assertIn("Carnot speaks protocol 2 of trackers, this script 1", out)

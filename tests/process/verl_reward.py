@@ -1,4 +1,4 @@
-"""A reward function as verl's examples have it, for tests/process/dataset_test.cpp."""
+"""A reward function in the style of verl's examples, for tests/process/dataset_test.cpp."""
 
 
 def compute_score(data_source, solution_str, ground_truth, extra_info=None):

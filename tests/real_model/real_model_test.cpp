@@ -1,18 +1,23 @@
-// SmolLM2-135M-Instruct, as tools/install_smollm2.sh makes it, against what transformers computes with the same weights
-// (tools/golden/smollm2.py).
+// SmolLM2-135M-Instruct, installed by tools/install_smollm2.sh, against what transformers computes with the same
+// weights (tools/golden/smollm2.py).
 #include <ATen/Functions.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <nlohmann/json.hpp>
+#include <sstream>
 
 #include "carnot/core/base/file.h"
 #include "carnot/core/rollout/log_prob_pass.h"
+#include "carnot/core/run/run.h"
 #include "carnot/core/train/trainer.h"
 #include "carnot/serving/generator.h"
 #include "carnot/serving/loaded_model.h"
 #include "testing/chat_templates.h"
+#include "testing/conversations.h"
 #include "testing/paths.h"
 
 namespace carnot {
@@ -68,6 +73,10 @@ TEST_F(RealModel, RendersConversationsAsTransformersDoes) {
   EXPECT_TRUE(check_append_only(*loaded_->chat).ok());
 }
 
+TEST_F(RealModel, LearnsFromTheTokensThatTransformersMasksInConversations) {
+  testing::expect_recorded_masks(*loaded_->chat, "smollm2");
+}
+
 TEST_F(RealModel, AnswersAsTransformersDoes) {
   std::vector<Ids> prompts, answers;
   for (const json& one : recorded_->at("answers")) {
@@ -89,7 +98,7 @@ TEST_F(RealModel, AnswersAsTransformersDoes) {
     EXPECT_EQ(answers[i], recorded_->at("answers")[i].at("ids").get<Ids>()) << recorded_->at("answers")[i];
 }
 
-TEST_F(RealModel, HasTheLogProbabilitiesOfTransformersInFloat64) {
+TEST_F(RealModel, EqualsTransformersLogProbabilitiesInFloat64) {
   std::vector<MeasuredSequence> sequences;
   std::vector<double> expected;
   for (const json& one : recorded_->at("scores")) {
@@ -126,6 +135,46 @@ train: {steps: 2, groups_per_step: 1, learning_rate: 1e-5}
     EXPECT_EQ(metrics.at("rollout_corr/log_prob_abs_diff/max"), 0);
   }
   EXPECT_FALSE(at::equal(before, bundle.policy->trained()[0].tensor));
+}
+
+/// recipes/smollm2_calculator.yaml at a small size, in this folder.
+Result<RunEnd> run_recipe(const std::filesystem::path& run_folder, const std::vector<std::string>& more,
+                          const std::function<bool()>& stop_requested) {
+  std::vector<std::string> settings{"model.path=" + folder(),
+                                    "run_folder=" + run_folder.string(),
+                                    "sft.steps=1",
+                                    "sft.batch_tokens=200",
+                                    "train.steps=2",
+                                    "train.save_every=1",
+                                    "train.groups_per_step=1",
+                                    "rollout.group_size=4",
+                                    "train.reward=random",
+                                    "filter.name=none",
+                                    "env.max_response_tokens=16",
+                                    "eval.tasks=2",
+                                    "eval.every=0"};
+  settings.insert(settings.end(), more.begin(), more.end());
+  Recipe recipe = Recipe::load(source_path("recipes/smollm2_calculator.yaml"), settings).value();
+  std::ostringstream out;
+  return run_training(recipe, {.out = out, .stop_requested = stop_requested});
+}
+
+TEST_F(RealModel, IsTrainedByItsRecipeAndResumesToTheSameWeights) {
+  const auto root = std::filesystem::temp_directory_path() / ("carnot_real_model_" + std::to_string(getpid()));
+  const auto steps_logged = [&] {
+    const auto text = read_file(root / "stopped/metrics.jsonl");
+    return text ? split_lines(*text).size() : 0;
+  };
+  EXPECT_EQ(run_recipe(root / "straight", {}, [] { return false; }).value(), RunEnd::Complete);
+  EXPECT_EQ(run_recipe(root / "stopped", {}, [&] { return steps_logged() == 1; }).value(), RunEnd::Interrupted);
+  EXPECT_EQ(run_recipe(root / "stopped", {"resume=auto"}, [] { return false; }).value(), RunEnd::Complete);
+  const auto weights = [&](const std::string& run, int step) {
+    return sha256_of_file(root / run / "checkpoints" / ("global_step_" + std::to_string(step)) / "model.safetensors")
+        .value();
+  };
+  EXPECT_EQ(weights("stopped", 2), weights("straight", 2));
+  EXPECT_NE(weights("straight", 1), weights("straight", 2));
+  std::filesystem::remove_all(root);
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// recipes/methods: one recipe per method, at its defaults; each trains end to end and shows what the method does.
+// recipes/methods: one recipe per method, at its defaults; each trains end to end and shows the method's effect.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -34,7 +34,7 @@ std::vector<std::string> method_names() {
   return names;
 }
 
-TEST(MethodRecipes, ThereIsOneForEveryMethod) {
+TEST(MethodRecipes, ExistForEveryMethod) {
   std::set<std::string> files, expected{"base"};
   for (const auto& entry : fs::directory_iterator(kRecipes)) files.insert(entry.path().stem());
   for (const std::string& name : method_names()) expected.insert(name);
@@ -42,7 +42,7 @@ TEST(MethodRecipes, ThereIsOneForEveryMethod) {
 }
 
 TEST(MethodRecipes, ShowDefaults) {
-  // A group of eight leaves ARPO nothing to branch with at the published eight beginnings of sixteen.
+  // With the published eight initial trajectories of sixteen, a group of eight would leave ARPO no budget for branches.
   const std::set<std::string> kMayDiffer{"run_folder", "method.arpo.branch.initial"};
   for (const std::string& name : method_names()) {
     Recipe own = load(name), plain = load("base", {"method=" + load(name).method.name});
@@ -56,7 +56,7 @@ TEST(MethodRecipes, ShowDefaults) {
   }
 }
 
-/// The recipes over a still smaller world, with a policy SFT-trained once for all of them.
+/// The recipes in an even smaller world, with one SFT-trained policy for all of them.
 class RecipeOfAMethod : public ::testing::TestWithParam<std::string> {
  protected:
   static void SetUpTestSuite() {
@@ -82,7 +82,7 @@ class RecipeOfAMethod : public ::testing::TestWithParam<std::string> {
   static std::vector<Metrics> metrics_of(const std::string& name) {
     const fs::path folder = root() / name, start = root() / "start/warm_start/checkpoints/global_step_120";
     if (!fs::exists(folder)) {
-      // Groups of two are often without a signal, for which DAPO's filter waits.
+      // Groups of two often have no signal, so DAPO's filter would keep refilling.
       const std::string group_size = name == "dapo" ? "2" : "8";
       train(name, {"run_folder=" + folder.string(), "sft.steps=0", "train.steps=2", "model.path=" + start.string(),
                    "rollout.group_size=" + group_size});
@@ -110,7 +110,7 @@ class RecipeOfAMethod : public ::testing::TestWithParam<std::string> {
 INSTANTIATE_TEST_SUITE_P(All, RecipeOfAMethod, ::testing::ValuesIn(method_names()),
                          [](const auto& info) { return info.param; });
 
-/// What a method leaves in the metrics of its first step; `grpo` are those of GRPO for the same trajectories.
+/// A method's effect on the metrics of its first step; `grpo` are those of GRPO for the same trajectories.
 using Trace = std::function<bool(const Metrics& own, const Metrics& grpo)>;
 
 Trace has(const std::string& metric) {

@@ -1,5 +1,5 @@
-// Asynchronous mode (rollout.max_staleness): the same run as without where workers wait for each step's weights, and a
-// run that is stopped and resumed.
+// Asynchronous mode (rollout.max_staleness): equal to the synchronous run if workers wait for each step's weights, and
+// a run that is stopped and resumed.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -27,16 +27,16 @@ class PatientWorker {
  public:
   PatientWorker(TaskSource& source, std::int64_t updates_a_step) : source_(source), updates_(updates_a_step) {}
 
-  /// Until the trainer has ended. Tasks that came before their step began.
+  /// Until the trainer has ended. Returns the tasks that came before their step began.
   int work(Background& trainer) {
     while (trainer.is_running()) {
       if (!is_there()) continue;
-      auto leased = source_.next_task(trainer_.run, milliseconds(100));
+      const auto leased = source_.next_task(trainer_);
       if (!leased || !*leased) continue;
-      const WorkerTask& task = (*leased)->task;
+      const WorkerTask& task = **leased;
       ahead_ += task.version < task.step * updates_ ? 1 : 0;
       while (trainer_.version < task.step * updates_ && trainer.is_running()) {
-        (*leased)->lease.extend();
+        source_.extend(trainer_, task);
         std::this_thread::sleep_for(milliseconds(10));
         (void)is_there();
       }
@@ -46,7 +46,6 @@ class PatientWorker {
       const WorkerResult result{.worker = "patient", .kernels = trainer_.kernels, .rollout = bytes_of_rollout(rollout)};
       const auto handed_in = source_.hand_in(trainer_, task, result);
       EXPECT_TRUE(handed_in.ok()) << handed_in.error().message;
-      if (handed_in && handed_in->done) (*leased)->lease.finish();
     }
     return ahead_;
   }
@@ -71,7 +70,7 @@ class PatientWorker {
 
 class Asynchronous : public SmallTraining {};
 
-TEST_F(Asynchronous, TrainingWithWorkersThatWaitForEachStepsWeightsIsTheSynchronousOne) {
+TEST_F(Asynchronous, TrainingWithWorkersThatWaitForEachStepsWeightsEqualsSynchronousTraining) {
   ASSERT_EQ(run_carnot(train("straight", {"objective.importance_cap=5"})).exit, 0);
   const NatsServer server(scratch_);
   auto trainer = background(train("with", {"rollout.workers=" + server.address(), "rollout.max_staleness=2"}));
@@ -90,7 +89,7 @@ TEST_F(Asynchronous, TrainingWithWorkersThatWaitForEachStepsWeightsIsTheSynchron
   }
 }
 
-TEST_F(Asynchronous, TrainingThatIsStoppedGoesOnWhereItWas) {
+TEST_F(Asynchronous, StoppedTrainingContinuesWhereItWas) {
   const NatsServer server(scratch_);
   const auto worker = background({"worker", server.address()});
   const auto words = train("stopped", {"rollout.workers=" + server.address(), "rollout.max_staleness=3",

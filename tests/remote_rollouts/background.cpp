@@ -127,7 +127,7 @@ Background NatsServer::start() {
                                  std::to_string(port_)};
   if (jetstream_) words.insert(words.end(), {"-js", "-sd", scratch_.path("nats" + std::to_string(folder_))});
   words.insert(words.end(), further_.begin(), further_.end());
-  // Somebody else's connection may have the port for a moment, which ends the server: then it is started again.
+  // Another connection may hold the port for a moment, which ends the server: then it is started again.
   const auto deadline = Clock::now() + kPatience;
   for (;; std::this_thread::sleep_for(milliseconds(100))) {
     Background server(words, scratch_.path("nats.log." + std::to_string(starts_++)));

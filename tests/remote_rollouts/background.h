@@ -1,4 +1,4 @@
-// remote_rollouts/background.h -- programs that run next to a test: a NATS server, trainers, workers.
+// remote_rollouts/background.h -- programs that run alongside a test: a NATS server, trainers, workers.
 #pragma once
 
 #include <sys/types.h>
@@ -23,7 +23,7 @@ class Background {
   void signal(int number) const;
   /// With SIGKILL.
   void kill();
-  /// Its exit status; -1 where a signal ended it. Kills it after five minutes, and says -2.
+  /// Its exit status; -1 where a signal ended it. After five minutes, kills it and returns -2.
   int wait();
   bool is_running();
   /// What it has written so far.
@@ -46,7 +46,7 @@ class NatsServer {
   explicit NatsServer(const ScratchFolder& scratch, std::vector<std::string> further = {}, bool jetstream = true);
 
   std::string address(const std::string& name = "") const;
-  /// Ends it like a power cut.
+  /// Ends it abruptly, like a power cut.
   void kill() { server_.kill(); }
   /// Starts it again, with what it has stored, or with nothing.
   void restart(bool with_its_data = true);

@@ -63,7 +63,7 @@ class Transport : public ::testing::Test {
     return TaskSource::connect(address, {.url = address.server, .name = "worker"}, key, kAlways).value();
   }
 
-  /// As it is announced; waits for an answer of the broker.
+  /// As announced; waits for an answer from the broker.
   static Announcement announced(TaskSource& source) {
     auto trainer = source.trainer().value();
     while (!trainer) trainer = source.trainer().value();
@@ -77,21 +77,27 @@ class Transport : public ::testing::Test {
     return all;
   }
 
-  /// Takes tasks and hands results in, until `end`. `before` may hold a task up.
+  /// Waits until there is one.
+  static WorkerTask next_task(TaskSource& source, const Announcement& trainer) {
+    auto task = source.next_task(trainer).value();
+    while (!task) task = source.next_task(trainer).value();
+    return std::move(task).value();
+  }
+
+  /// Takes tasks and delivers results until `end`. `before` may delay a task.
   static void serve(
-      TaskSource& source, const std::string& run, std::atomic<bool>& end, const std::string& name,
+      TaskSource& source, std::atomic<bool>& end, const std::string& name,
       const std::function<bool(int served)>& before = [](int) { return true; }) {
     int served = 0;
     while (!end) {
-      auto leased = source.next_task(run, milliseconds(200));
+      const auto leased = source.next_task(announced(source));
       ASSERT_TRUE(leased.ok()) << leased.error().message;
       if (!*leased) continue;
-      if (!before(served++)) return;  // as one that dies: the lease is neither finished nor given back
-      const auto handed_in =
-          source.hand_in(announced(source), (*leased)->task,
-                         {.worker = name, .kernels = "avx2", .rollout = "result of " + (*leased)->task.key()});
+      if (!before(served++)) return;  // as if it died: the task is neither handed in nor given back
+      const WorkerTask& task = **leased;
+      const auto handed_in = source.hand_in(announced(source), task,
+                                            {.worker = name, .kernels = "avx2", .rollout = "result of " + task.key()});
       ASSERT_TRUE(handed_in.ok()) << handed_in.error().message;
-      if (handed_in->done) (*leased)->lease.finish();
     }
   }
 
@@ -109,10 +115,9 @@ class Transport : public ::testing::Test {
     return results;
   }
 
-  /// Hands them out and waits for them.
+  /// Publishes them and waits for their results.
   static Result<bool> waited_for(TaskBoard& board, const std::vector<WorkerTask>& all) {
-    const auto out = board.hand_out(all, kAlways);
-    if (!out || !*out) return out;
+    board.hand_out(all);
     return board.wait_for(all, kAlways, nullptr);
   }
 
@@ -125,14 +130,14 @@ class Transport : public ::testing::Test {
   const ScratchFolder scratch_;
 };
 
-TEST_F(Transport, TasksOfAWorkerThatDiesGoToAnotherOne) {
+TEST_F(Transport, TasksOfADyingWorkerGoToAnotherOne) {
   const NatsServer server(scratch_);
   const auto trainer = board(options(server));
   const auto dying = source(server), living = source(server);
   std::atomic<bool> end = false;
-  std::thread first([&] { serve(*dying, trainer->run(), end, "dying", [](int served) { return served < 2; }); });
+  std::thread first([&] { serve(*dying, end, "dying", [](int served) { return served < 2; }); });
   std::thread second([&] {
-    serve(*living, trainer->run(), end, "living", [](int) {
+    serve(*living, end, "living", [](int) {
       std::this_thread::sleep_for(milliseconds(20));
       return true;
     });
@@ -149,14 +154,12 @@ TEST_F(Transport, ASecondResultOfATaskIsDropped) {
   const auto trainer = board(options(server));
   const auto one = source(server), other = source(server);
   std::thread worker([&] {
-    std::optional<LeasedTask> task;
-    while (!task) task = std::move(one->next_task(trainer->run(), milliseconds(200))).value();
     const Announcement to = announced(*one);
-    const WorkerResult result{.worker = "one", .kernels = "avx2", .rollout = "result of " + task->task.key()};
-    EXPECT_TRUE(other->hand_in(to, task->task, result)->done);
-    EXPECT_TRUE(one->hand_in(to, task->task, result)->done);
-    task->lease.finish();
-    WorkerTask foreign = task->task;
+    const WorkerTask task = next_task(*one, to);
+    const WorkerResult result{.worker = "one", .kernels = "avx2", .rollout = "result of " + task.key()};
+    EXPECT_TRUE(other->hand_in(to, task, result)->done);
+    EXPECT_TRUE(one->hand_in(to, task, result)->done);
+    WorkerTask foreign = task;
     foreign.run = std::string(32, 'f');
     EXPECT_TRUE(one->hand_in(to, foreign, result)->done) << "of another run: not needed";
   });
@@ -164,16 +167,16 @@ TEST_F(Transport, ASecondResultOfATaskIsDropped) {
   worker.join();
 }
 
-TEST_F(Transport, TheBrokerMayGoAndComeWithItsDataOrWithout) {
+TEST_F(Transport, TheBrokerMayRestartWithOrWithoutItsData) {
   NatsServer server(scratch_);
   const auto trainer = board(options(server));
   const auto worker_source = source(server);
   std::atomic<bool> end = false;
-  // The broker is cut off while the fifth task is in work, and while the tenth is.
+  // The broker is cut off during the fifth task, and again during the tenth.
   constexpr int kCutAt[] = {5, 10};
   std::atomic<int> taken = 0, cuts = 0;
   std::thread worker([&] {
-    serve(*worker_source, trainer->run(), end, "worker", [&](int) {
+    serve(*worker_source, end, "worker", [&](int) {
       ++taken;
       while ((taken >= kCutAt[0] && cuts < 1) || (taken >= kCutAt[1] && cuts < 2))
         std::this_thread::sleep_for(milliseconds(5));
@@ -195,24 +198,23 @@ TEST_F(Transport, TheBrokerMayGoAndComeWithItsDataOrWithout) {
   worker.join();
 }
 
-TEST_F(Transport, AResultThatIsRefusedSaysWhyAndTheTaskIsStillThere) {
+TEST_F(Transport, ARefusedResultSaysWhyAndItsTaskRemains) {
   const NatsServer server(scratch_);
   const auto trainer = board(options(server));
   const auto worker = source(server);
   std::atomic<bool> end = false;
   std::string refusals;
   std::thread thread([&] {
-    std::optional<LeasedTask> task;
-    while (!task) task = std::move(worker->next_task(trainer->run(), milliseconds(200))).value();
     const Announcement to = announced(*worker);
+    const WorkerTask task = next_task(*worker, to);
     for (const WorkerResult& wrong : {WorkerResult{.worker = "w", .kernels = "avx512", .rollout = "fine"},
                                       WorkerResult{.worker = "w", .kernels = "avx2", .rollout = "wrong"}}) {
-      const auto handed_in = worker->hand_in(to, task->task, wrong);
+      const auto handed_in = worker->hand_in(to, task, wrong);
       EXPECT_FALSE(handed_in.ok());
       refusals += handed_in.error().message + "\n";
     }
-    task->lease.give_back();
-    serve(*worker, trainer->run(), end, "w");
+    worker->give_back(to, task);
+    serve(*worker, end, "w");
   });
   trainer->set_accept([&](const WorkerTask&, const WorkerResult& result) -> Result<TaskBoard::Verdict> {
     if (result.rollout == "wrong") return Error{"is no rollout"};
@@ -226,7 +228,7 @@ TEST_F(Transport, AResultThatIsRefusedSaysWhyAndTheTaskIsStillThere) {
   EXPECT_THAT(refusals, HasSubstr("is no rollout"));
 }
 
-TEST_F(Transport, AResultOfOtherKernelsIsTakenWhereTheTrainerTakesThem) {
+TEST_F(Transport, AResultOfOtherKernelsIsAcceptedIfTheTrainerAcceptsThem) {
   const NatsServer server(scratch_);
   TaskBoardOptions open = options(server);
   open.kernels = "avx512";
@@ -239,7 +241,7 @@ TEST_F(Transport, AResultOfOtherKernelsIsTakenWhereTheTrainerTakesThem) {
     kernels = result.kernels;
     return TaskBoard::Verdict::Taken;
   });
-  std::thread thread([&] { serve(*worker, trainer->run(), end, "worker"); });
+  std::thread thread([&] { serve(*worker, end, "worker"); });
   const auto whole = waited_for(*trainer, tasks(*trainer, 1));
   EXPECT_TRUE(whole.ok() && *whole);
   end = true;
@@ -247,18 +249,18 @@ TEST_F(Transport, AResultOfOtherKernelsIsTakenWhereTheTrainerTakesThem) {
   EXPECT_EQ(kernels, "avx2") << "the result says who sampled";
 }
 
-TEST_F(Transport, AResultThatIsTooOldCountsNotAndItsTaskComesAgainWithThePresentWeights) {
+TEST_F(Transport, AStaleResultIsDroppedAndItsTaskIsRepeatedWithTheCurrentWeights) {
   const NatsServer server(scratch_);
   const auto trainer = board(options(server));
   const auto worker = source(server);
-  trainer->set_weights(4, trainer->files().add("the present weights"));
+  trainer->set_weights(4, trainer->files().add("the current weights"));
   std::atomic<bool> end = false;
   std::vector<std::int64_t> versions;
   trainer->set_accept([&](const WorkerTask& task, const WorkerResult&) {
     versions.push_back(task.version);
     return task.version < 4 ? TaskBoard::Verdict::Again : TaskBoard::Verdict::Taken;
   });
-  std::thread thread([&] { serve(*worker, trainer->run(), end, "worker"); });
+  std::thread thread([&] { serve(*worker, end, "worker"); });
   const auto whole = waited_for(*trainer, tasks(*trainer, 1));
   EXPECT_TRUE(whole.ok() && *whole);
   end = true;
@@ -266,7 +268,7 @@ TEST_F(Transport, AResultThatIsTooOldCountsNotAndItsTaskComesAgainWithThePresent
   EXPECT_THAT(versions, ::testing::ElementsAre(0, 4));
 }
 
-/// A trainer that only counts its steps, and a worker that takes what is there at once.
+/// A trainer that only counts its steps, and a worker that takes available tasks at once.
 TEST_F(Transport, StepsAreRolledOutAheadAsFarAsTheBoundAllows) {
   constexpr std::int64_t kSteps = 6;
   const NatsServer server(scratch_);
@@ -286,7 +288,7 @@ TEST_F(Transport, StepsAreRolledOutAheadAsFarAsTheBoundAllows) {
       return static_cast<std::int64_t>(steps.size());
     };
     std::atomic<bool> end = false;
-    std::thread thread([&] { serve(*worker, trainer->run(), end, "worker"); });
+    std::thread thread([&] { serve(*worker, end, "worker"); });
     StalenessBound bound(max, kSteps);
     std::int64_t handed_out = 0;
     for (std::int64_t step = 0; step < kSteps; ++step) {
@@ -294,10 +296,10 @@ TEST_F(Transport, StepsAreRolledOutAheadAsFarAsTheBoundAllows) {
       std::vector<WorkerTask> due;
       for (; handed_out < bound.handed_out_before(); ++handed_out)
         due.push_back({.run = trainer->run(), .step = handed_out, .version = 10 * step, .weights = kHash});
-      EXPECT_TRUE(trainer->hand_out(due, kAlways).value());
+      trainer->hand_out(due);
       const WorkerTask own{.run = trainer->run(), .step = step};
       EXPECT_TRUE(trainer->wait_for({own}, kAlways, nullptr).value());
-      // The update takes its time: what may be rolled out meanwhile is.
+      // The update is slow: whatever may be rolled out meanwhile is.
       while (num_results() < bound.handed_out_before()) std::this_thread::sleep_for(milliseconds(2));
     }
     end = true;
@@ -311,7 +313,7 @@ TEST_F(Transport, StepsAreRolledOutAheadAsFarAsTheBoundAllows) {
   }
 }
 
-TEST_F(Transport, FilesComeWholeOrNotAtAll) {
+TEST_F(Transport, FilesArriveCompleteOrNotAtAll) {
   const NatsServer server(scratch_);
   const auto trainer = board(options(server));
   const std::string content(3'000'000, 'w'), path = scratch_.write("weights", content);
@@ -335,7 +337,7 @@ TEST_F(Transport, FilesComeWholeOrNotAtAll) {
   std::fstream damaging(damaged_path, std::ios::binary | std::ios::in | std::ios::out);
   const WorkerFile damaged = trainer->files().take(damaged_path).value();
   damaging.seekp(1'500'000).put('x').flush();
-  EXPECT_THAT(worker->fetch(to, damaged, copy, kAlways)->why_not, HasSubstr("another SHA-256 than announced"));
+  EXPECT_THAT(worker->fetch(to, damaged, copy, kAlways)->why_not, HasSubstr("a SHA-256 other than announced"));
   EXPECT_FALSE(std::filesystem::exists(copy));
   trainer->files().drop(file);
   EXPECT_THAT(worker->fetch(to, file, copy, kAlways)->why_not, HasSubstr("status 404"));
@@ -350,7 +352,7 @@ class PeersOfTransport : public Transport {
     EXPECT_TRUE(trainer.announce(kAlways).value());
     return file;
   }
-  /// Fetches it, from whomever.
+  /// Fetches it from any source.
   void fetch(TaskSource& worker, const WorkerFile& file, const std::string& copy) {
     const auto fetched = worker.fetch_from_any(announced(worker), file, copy, kAlways);
     ASSERT_TRUE(fetched.ok() && fetched->done) << (fetched.ok() ? fetched->why_not : fetched.error().message);
@@ -360,7 +362,7 @@ class PeersOfTransport : public Transport {
   const std::string content_ = std::string(3'000'000, 'w');
 };
 
-TEST_F(PeersOfTransport, GiveEachOtherWhatTheTrainerGaveToOneOfThem) {
+TEST_F(PeersOfTransport, ServeEachOtherWhatTheTrainerSentToOneOfThem) {
   const NatsServer server(scratch_);
   const auto trainer = board(options(server, "key"));
   const WorkerFile file = weights_of(*trainer);
@@ -383,7 +385,7 @@ TEST_F(PeersOfTransport, GiveEachOtherWhatTheTrainerGaveToOneOfThem) {
   EXPECT_EQ(trainer->files().bytes_sent(), before + file.bytes) << "the first one has other weights now";
 }
 
-TEST_F(PeersOfTransport, ThatHaveEndedOrNeedAnotherKeyAreLeftOut) {
+TEST_F(PeersOfTransport, ThatHaveEndedOrNeedAnotherKeyAreSkipped) {
   const NatsServer server(scratch_);
   const auto trainer = board(options(server, "key"));
   const WorkerFile file = weights_of(*trainer);
@@ -400,7 +402,7 @@ TEST_F(PeersOfTransport, ThatHaveEndedOrNeedAnotherKeyAreLeftOut) {
   EXPECT_EQ(trainer->files().bytes_sent(), 3 * file.bytes);
 }
 
-TEST_F(PeersOfTransport, WhoseFileIsDamagedAreNoticedAndTheTrainerIsAsked) {
+TEST_F(PeersOfTransport, WithADamagedFileAreDetectedAndTheTrainerIsAsked) {
   const NatsServer server(scratch_);
   const auto trainer = board(options(server));
   const WorkerFile file = weights_of(*trainer);
@@ -421,11 +423,11 @@ TEST_F(PeersOfTransport, WhoseFileIsDamagedAreNoticedAndTheTrainerIsAsked) {
   EXPECT_EQ(asked, 1);
   EXPECT_EQ(trainer->files().bytes_sent(), file.bytes);
   fetch(*worker, file, copy);
-  EXPECT_EQ(asked, 1) << "it is not asked any more";
+  EXPECT_EQ(asked, 1) << "it is no longer asked";
   EXPECT_EQ(trainer->files().bytes_sent(), 2 * file.bytes);
 }
 
-TEST_F(PeersOfTransport, WaitWhereTheTrainerSendsAsManyFilesAsItMay) {
+TEST_F(PeersOfTransport, WaitWhileTheTrainerSendsAsManyFilesAsAllowed) {
   const NatsServer server(scratch_);
   TaskBoardOptions one_at_a_time = options(server);
   one_at_a_time.most_uploads = 1;
@@ -454,7 +456,7 @@ TEST_F(PeersOfTransport, WaitWhereTheTrainerSendsAsManyFilesAsItMay) {
   thread.join();
 }
 
-TEST_F(PeersOfTransport, AreForgottenAMomentAfterTheirLastWord) {
+TEST_F(PeersOfTransport, AreForgottenSoonAfterTheirLastMessage) {
   const NatsServer server(scratch_);
   const auto broker = Broker::connect({.url = server.address(), .name = "worker"}, kAlways).value();
   ASSERT_TRUE(broker->announced_below("t", "a")->value.empty()) << "there is no such table";
@@ -490,7 +492,7 @@ TEST_F(Transport, NothingListensBeyondLoopbackWithoutAKey) {
   EXPECT_THAT(TaskBoard::open(open, kAlways).error().message, HasSubstr("expected rollout.workers_key_env"));
 }
 
-TEST_F(Transport, ASecondTrainerTakesThePlaceAndTheFirstSaysSo) {
+TEST_F(Transport, ASecondTrainerTakesOverAndTheFirstSaysSo) {
   const NatsServer server(scratch_);
   auto first = board(options(server));
   std::string said;
@@ -508,7 +510,7 @@ TEST_F(Transport, ASecondTrainerTakesThePlaceAndTheFirstSaysSo) {
   EXPECT_TRUE(last.open);
 }
 
-TEST_F(Transport, ABrokerThatComesBackWithWhatWasAnnouncedBeforeIsToldAgain) {
+TEST_F(Transport, ARestartedBrokerWithAnOldAnnouncementGetsTheNewOne) {
   const NatsServer server(scratch_);
   const auto worker = source(server);
   auto earlier = board(options(server));
@@ -527,7 +529,7 @@ TEST_F(Transport, ABrokerThatComesBackWithWhatWasAnnouncedBeforeIsToldAgain) {
     std::thread thread([&] {
       while (!end && announcement_json(announced(*worker)) != announcement_json(now))
         std::this_thread::sleep_for(milliseconds(20));
-      serve(*worker, latest->run(), end, "worker");
+      serve(*worker, end, "worker");
     });
     EXPECT_EQ(collected(*latest, 3), expected(3));
     end = true;
@@ -544,7 +546,7 @@ TEST_F(Transport, TheEndOfATrainerIsAnnounced) {
   EXPECT_FALSE(announced(*worker).open);
 }
 
-TEST_F(Transport, ABrokerThatRefusesIsAnErrorThatSaysWhatToDo) {
+TEST_F(Transport, ARefusalByTheBrokerIsAnErrorThatSaysWhatToDo) {
   const NatsServer locked(scratch_, {"--auth", "token-of-the-server"});
   const auto address = parse_broker_address(locked.address(), "test").value();
   const auto connect = [&](const std::string& token) {
@@ -562,7 +564,7 @@ TEST_F(Transport, ABrokerThatRefusesIsAnErrorThatSaysWhatToDo) {
   EXPECT_THAT(refused.error().message, HasSubstr("has no JetStream; expected one started with nats-server -js"));
 }
 
-TEST_F(Transport, TlsIsCheckedAgainstTheAuthority) {
+TEST_F(Transport, TlsIsVerifiedAgainstTheAuthority) {
   const Certificate mine(scratch_);
   const std::string& certificate = mine.certificate;
   const NatsServer server(scratch_, {"--tls", "--tlscert", certificate, "--tlskey", mine.key});
@@ -572,7 +574,7 @@ TEST_F(Transport, TlsIsCheckedAgainstTheAuthority) {
   ASSERT_FALSE(unknown.ok());
   EXPECT_THAT(unknown.error().message, HasSubstr("no secure connection"));
   const auto plain = Broker::connect({.url = server.address(), .name = "x"}, kAlways);
-  ASSERT_FALSE(plain.ok()) << "a server with TLS is not spoken to without";
+  ASSERT_FALSE(plain.ok()) << "a server with TLS is not contacted without it";
   EXPECT_THAT(plain.error().message, HasSubstr("no secure connection"));
 }
 
@@ -594,19 +596,19 @@ TEST_F(Transport, FilesAndResultsGoThroughTls) {
   EXPECT_TRUE(worker->fetch(to, file, copy, kAlways)->done);
   EXPECT_EQ(read_file(copy).value(), content);
   std::atomic<bool> end = false;
-  std::thread thread([&] { serve(*worker, trainer->run(), end, "worker"); });
+  std::thread thread([&] { serve(*worker, end, "worker"); });
   EXPECT_EQ(collected(*trainer, 3), expected(3));
   end = true;
   thread.join();
   Announcement plain = to;
   plain.url.replace(0, 5, "http");
-  EXPECT_FALSE(worker->fetch(plain, file, copy, kAlways)->done) << "a server that speaks TLS speaks nothing else";
+  EXPECT_FALSE(worker->fetch(plain, file, copy, kAlways)->done) << "a server with TLS accepts nothing else";
   ::unsetenv("SSL_CERT_FILE");
   secure.private_key = mine.certificate;
   EXPECT_THAT(TaskBoard::open(secure, kAlways).error().message, HasSubstr("expected PEM files of a certificate"));
 }
 
-TEST_F(Transport, WaitsForABrokerUntilItIsToldToStop) {
+TEST_F(Transport, WaitsForABrokerUntilStopped) {
   int asked = 0;
   const auto stopped = Broker::connect({.url = "nats://127.0.0.1:" + std::to_string(free_port()), .name = "x"},
                                        [&] { return ++asked < 3; });

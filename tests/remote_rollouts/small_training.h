@@ -1,4 +1,4 @@
-// remote_rollouts/small_training.h -- a training run of six small steps, and what it leaves, for tests with workers.
+// remote_rollouts/small_training.h -- a training run of six small steps, and its results, for tests with workers.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -23,11 +23,11 @@ class SmallTraining : public ::testing::Test {
   std::string checkpoint(const std::string& run, int step) const;
   /// SHA-256 of the last ones.
   std::string weights(const std::string& run) const;
-  /// Of a run, by step: all numbers but those of time, of the machine, and of asynchronous mode.
+  /// Of a run, by step: all numbers except times and those of the machine and of asynchronous mode.
   std::vector<std::string> metrics(const std::string& run) const;
   /// Of a run, by step: one number.
   std::vector<double> metric(const std::string& run, const std::string& name) const;
-  /// The SHA-256 of each row of a step's rollouts, the times of tools apart.
+  /// The SHA-256 of each row of a step's rollouts, without the times of tools.
   std::vector<std::string> rollouts(const std::string& run, int step) const;
   /// Of a step's rollouts: one column of all turns, as it is written.
   std::vector<std::string> column(const std::string& run, int step, const std::string& name) const;

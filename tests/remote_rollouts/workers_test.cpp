@@ -1,7 +1,6 @@
 // Training with workers that are killed, a broker and a trainer that are killed: the same weights as without any.
-//   CARNOT_WORKER_ROUNDS=N   runs that are disturbed, one after the other; 1 where nothing is said, and more where
-//   steps
-//                            passed too quickly for enough kills
+//   CARNOT_WORKER_ROUNDS=N   disturbed runs, one after the other; 1 by default, and more if steps pass too quickly for
+//   enough kills
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -91,7 +90,7 @@ int rounds() {
   return text ? std::atoi(text) : 1;
 }
 
-TEST_F(DisturbedRun, OfKilledWorkersTrainersAndBrokersEqualsTheRunOfOneProcess) {
+TEST_F(DisturbedRun, WithKilledWorkersTrainersAndBrokersEqualsTheRunOfOneProcess) {
   ASSERT_EQ(run_carnot(train("straight")).exit, 0);
   constexpr int kMostRounds = 20;
   Kills all;
@@ -118,7 +117,7 @@ TEST_F(DisturbedRun, InAsynchronousModeHasEachStepOnceWithinTheBound) {
   EXPECT_EQ(weights(run).size(), 64u);
 }
 
-TEST_F(Workers, WhoAreStoppedGiveTheirTaskBackAndEndWithTheRun) {
+TEST_F(Workers, ThatAreStoppedReturnTheirTaskAndEndWithTheRun) {
   ASSERT_EQ(run_carnot(train("straight", {"train.steps=4", "lora.rank=2", "method=grpo"})).exit, 0);
   const NatsServer server(scratch_);
   auto stopped = background({"worker", server.address("second")});
@@ -150,7 +149,7 @@ TEST_F(Workers, RollOutForCarnotRolloutToo) {
   EXPECT_EQ(rows("with", {"rollout.workers=" + server.address()}), rows("without", {}));
 }
 
-TEST_F(Workers, WithOtherKernelsAreToldApartAndMeasuredAgain) {
+TEST_F(Workers, WithOtherKernelsAreDetectedAndTheirSamplesMeasuredAgain) {
   const NatsServer server(scratch_);
   const std::string plane = "rollout.workers=" + server.address();
   auto other = background({"worker", server.address()}, {"CARNOT_KERNELS=baseline"});
@@ -231,7 +230,7 @@ TEST_F(Workers, AreWaitedForByAllRanksUntilOneIsStopped) {
   for (const EndedRank& rank : ranks) EXPECT_EQ(rank.exit, 130) << rank.err << ranks[0].err;
 }
 
-TEST_F(Workers, WhoServeWeightsToEachOtherChangeNothing) {
+TEST_F(Workers, ThatServeWeightsToEachOtherChangeNothing) {
   ASSERT_EQ(run_carnot(train("straight")).exit, 0);
   const NatsServer server(scratch_);
   std::vector<Background> workers;
@@ -244,7 +243,7 @@ TEST_F(Workers, WhoServeWeightsToEachOtherChangeNothing) {
   EXPECT_THAT(*read_file(source_path("docs/metrics.md")), HasSubstr("`perf/uploaded_bytes`"));
 }
 
-TEST_F(Workers, ServeBeyondLoopbackWithAKeyAlone) {
+TEST_F(Workers, ServeBeyondLoopbackOnlyWithAKey) {
   const NatsServer server(scratch_);
   const auto open = run_carnot({"worker", server.address(), "--serve", "0.0.0.0:8500"});
   EXPECT_EQ(open.exit, 1);
@@ -275,7 +274,7 @@ TEST_F(Workers, WithoutTheTrainersKeyEndWithAMessage) {
   EXPECT_EQ(trainer.wait(), 130) << trainer.written();
 }
 
-TEST_F(Workers, AndTrainersAreRefusedByABrokerBeforeAnythingIsDone) {
+TEST_F(Workers, AndTrainersAreRefusedByABrokerBeforeAnyWork) {
   const NatsServer server(scratch_, {"--auth", "token-of-the-server"});
   const auto refused = run_carnot(train("r", {"rollout.workers=" + server.address()}));
   EXPECT_EQ(refused.exit, 1);
@@ -286,7 +285,7 @@ TEST_F(Workers, AndTrainersAreRefusedByABrokerBeforeAnythingIsDone) {
   EXPECT_THAT(worker.err, HasSubstr("the NATS server refuses this key"));
 }
 
-TEST_F(Workers, AndTrainersRefuseSettingsThatCannotBe) {
+TEST_F(Workers, AndTrainersRefuseImpossibleSettings) {
   EXPECT_THAT(run_carnot({"worker", "http://a:1"}).err, HasSubstr("ADDRESS: is no address of a NATS server"));
   EXPECT_THAT(run_carnot({"worker", "nats://a:1", "--key-env", "NO_SUCH_KEY"}).err,
               HasSubstr("--key-env: no such environment variable"));

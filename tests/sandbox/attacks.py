@@ -1,7 +1,7 @@
 # Attacks on the sandbox, each run by attacks_test.cpp as its own call after the lines up to the first "#:".
 #
-# "#: NAME -> STATUS ..." begins one and lists how the call may end. An attack that works prints ESCAPED. Each gives up
-# by itself before it would hurt a machine on which it works.
+# "#: NAME -> STATUS ..." begins one and lists how the call may end. An attack that succeeds prints ESCAPED. Each gives
+# up by itself before it would harm a machine on which it succeeds.
 import ctypes, errno, os, signal, sys, time
 
 outside = eval(sys.stdin.readline())  # parent, secret, writable, port, name
@@ -13,7 +13,7 @@ def escaped(what=""):
 
 
 def call(number, *arguments):
-    """A system call by its number on x86-64; what it returns, or raises as Python does."""
+    """A system call by its number on x86-64; returns its result, or raises as Python does."""
     got = libc.syscall(ctypes.c_long(number), *[ctypes.c_long(a) if isinstance(a, int) else a for a in arguments])
     if got < 0:
         raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
@@ -244,8 +244,7 @@ for path in ("/", "/root", "/home", "/var", os.path.dirname(outside["secret"])):
     except OSError:
         continue
     for name in found:
-        if name not in ("usr", "bin", "sbin", "lib", "lib32", "lib64", "libx32", "etc", "dev", "tmp",
-                        "carnot-sandbox"):  # the launcher, where bubblewrap has started it
+        if name not in ("usr", "bin", "sbin", "lib", "lib32", "lib64", "libx32", "etc", "dev", "tmp"):
             escaped(path + " " + name)
 
 #: write_outside -> ok
@@ -355,7 +354,7 @@ escaped()
 #: descriptors_left_open -> ok
 for descriptor in range(3, 4096):
     if descriptor == 6:
-        continue  # the worker's own, which takes a word about its end
+        continue  # the worker's own, which takes a message about its end
     try:
         escaped(os.fstat(descriptor))
     except OSError:

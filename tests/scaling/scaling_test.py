@@ -1,4 +1,4 @@
-"""bench/scaling.py against a slow twin, and against the runs that were measured.
+"""bench/scaling.py against a slow reference, and against the runs that were measured.
 
 scaling_test.py FOLDER: the one that holds scaling.py.
 """
@@ -11,7 +11,7 @@ import scaling  # noqa: E402
 
 
 def token_by_token(device, episodes):
-    """roll_out(), one step of the batch after the other."""
+    """roll_out(), one step of the batch at a time."""
     a = device.assumed
     grows = 1 + a.tool_tokens / a.tool_every
     room = device.room(a.sampled * 1.4)

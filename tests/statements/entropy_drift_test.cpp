@@ -162,7 +162,7 @@ TEST(EntropyDrift, OfTheLossesOwnGradientThroughARealSoftmaxFollowsTheTheorem) {
     const Vector logits = random_logits(random, 3 + random.below(12), 1.5), p = softmax(logits), s = surprisals(p);
     const std::size_t token = random.below(p.size());
     const double advantage = random.normal(), coefficient = trial % 2 == 0 ? 0 : 0.3;
-    // Down the loss; F = diag(p) - p p^T over logits, whose inverse on the simplex divides by p.
+    // Along the loss's descent; F = diag(p) - p p^T over logits, whose inverse on the simplex divides by p.
     Vector forward = logits, backward = logits;
     const Vector gradient = loss_gradient(logits, token, advantage, coefficient);
     for (std::size_t v = 0; v < p.size(); ++v) {

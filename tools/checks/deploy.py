@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""What can be said of deploy/ without a cluster: manifests fit the Kubernetes schemas, and scripts are shell.
+"""What can be checked of deploy/ without a cluster: manifests fit the Kubernetes schemas, and scripts are valid shell.
 
     python3 -m venv venv && venv/bin/pip install -r tools/checks/requirements_deploy.txt
     venv/bin/python tools/checks/deploy.py build/carnot
 
-Schemas of LeaderWorkerSet are not in the package: of that kind the pod's template is checked. Each `carnot train` is
-asked with --dry-run whether it takes the settings.
+The package has no schema of LeaderWorkerSet: only its pod template is checked. Each `carnot train` is run with
+--dry-run to see whether it accepts the settings.
 """
 import pathlib
 import subprocess

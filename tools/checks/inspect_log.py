@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Checks that Inspect reads what `carnot view --inspect` writes, and finds in it what the rows say.
+"""Checks that Inspect reads what `carnot view --inspect` writes, and that it agrees with the rows.
 
 Run from the repository root, once build/carnot is built, with:
     pip install -r tools/checks/requirements_view.txt
@@ -76,7 +76,7 @@ def check(run, folder):
         means = {score.name: score.metrics["mean"].value for score in log.results.scores}
         valid = [row for group in rows.values() for row in group if row["valid"]]
         assert math.isclose(means["success"], sum(row["success"] for row in valid) / len(valid), rel_tol=1e-9)
-    print(f"{len(logs)} logs with {samples} samples: as the rows")
+    print(f"{len(logs)} logs with {samples} samples agree with the rows")
 
 
 if __name__ == "__main__":

@@ -19,7 +19,7 @@ import torch
 from peft import AutoPeftModelForCausalLM
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
-BOUND = 1e-4  # float32 on both sides, sums in another order
+BOUND = 1e-4  # float32 on both sides, sums in a different order
 RECIPE = """
 env: {name: search_qa, train_worlds: 2, held_out_worlds: 1}
 model: {hidden_size: 64, intermediate_size: 128, num_layers: 2, num_heads: 4, num_kv_heads: 2, head_dim: 16, init_std: 0.2}
@@ -43,7 +43,7 @@ def rollouts(recipe, folder, *settings):
 
 
 def largest_difference(model, rows):
-    """Between the recorded log-probabilities and those of a model of transformers or PEFT."""
+    """Between the recorded log-probabilities and those of a transformers or PEFT model."""
     largest, tokens = 0.0, 0
     for row in rows:
         ids = torch.tensor(row["token_ids"])
@@ -53,7 +53,7 @@ def largest_difference(model, rows):
         for position, recorded in enumerate(row["logp_rollout"]):
             if recorded is not None:
                 largest, tokens = max(largest, abs(given[position - 1].item() - recorded)), tokens + 1
-    assert tokens > 100, "too few tokens to say anything"
+    assert tokens > 100, "too few tokens for a comparison"
     return largest
 
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Opens a report with one difference in headless Chromium: its dot is drawn whole.
+"""Opens a report with one difference in headless Chromium: its dot is drawn completely.
 
 Run as tools/checks/view_page.py, with the same packages:
     python3 tools/checks/report_page.py

@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
-"""Loads Carnot's checkpoints in transformers as they are and compares log-probabilities with Carnot's own.
+"""Loads Carnot's checkpoints in transformers without conversion and compares log-probabilities with Carnot's own.
 
     pip install -r tools/checks/requirements.txt
     python3 tools/checks/transformers_load.py build/carnot
 
-For each family a small model with random weights and a trained tokenizer is trained a few SFT steps (`carnot sft`);
+For each family a small model with random weights and a trained tokenizer is trained for a few SFT steps (`carnot sft`);
 `carnot rollout` then samples with that checkpoint and writes what it measured. AutoModelForCausalLM and AutoTokenizer read
-the folder without any conversion. Checked: no weight is missing, unexpected or misshapen; log-probability of every sampled
-token; that the tokenizer gives the token ids of the rollout's text; and the end tokens of generation_config.json.
+the folder without any conversion. Checked: no weight is missing, unexpected or misshapen; the log-probability of every
+sampled token; that the tokenizer gives the token ids of the rollout's text; and the end tokens of
+generation_config.json.
 """
 
 import argparse

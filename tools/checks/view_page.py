@@ -5,8 +5,8 @@ Run from the repository root, once build/carnot is built, with Debian's package 
     pip install -r tools/checks/requirements_view.txt
     python3 tools/checks/view_page.py RUN [PICTURE.png]
 
-RUN is a run folder. One page is of that run, one of a copy of its rows in which every text is hostile. With PICTURE a
-picture of the first page is written.
+RUN is a run folder. One page is of that run, one of a copy of its rows in which every string is hostile. PICTURE is a
+screenshot of the first page.
 """
 
 import json
@@ -34,7 +34,7 @@ def rows_of(run, step):
 
 
 class Opened:
-    """A page, with everything that it complains about or asks for."""
+    """A page, with its errors, dialogs and outside requests."""
 
     def __init__(self, browser, path, **settings):
         self.page = browser.new_page(viewport={"width": 1500, "height": 900}, **settings)
@@ -59,7 +59,7 @@ class Opened:
 
 
 def shown(text):
-    """As the page writes a text: breaks of sampled tokens have a sign."""
+    """The page's form of a string: line breaks of sampled tokens have a sign."""
     return text.replace("\u21b5\n", "\n")
 
 
@@ -111,7 +111,7 @@ def check_keys(opened, groups):
     assert opened.count("nav a") == successes, (opened.count("nav a"), successes)
     page.locator("select").nth(1).select_option("")
     opened.press("/")
-    page.keyboard.type("a text that nobody said")
+    page.keyboard.type("a string that does not occur")
     assert opened.count("nav a") == 0 and opened.count("article") == 0
     page.locator("input.search").fill("")
     assert opened.count("nav a") == len(groups)
@@ -131,7 +131,7 @@ def check_layout(opened, groups):
     assert sum(edge <= 1440 for edge in edges) >= min(4, len(edges)), edges
     heights = page.evaluate("[...document.querySelectorAll('summary')].map(summary => summary.offsetHeight)")
     assert len(set(heights)) == 1, heights
-    assert page.locator(".controls").bounding_box()["height"] < 40, "the head has more than one line"
+    assert page.locator(".controls").bounding_box()["height"] < 40, "the header has more than one line"
     signals = sum(map(has_signal, groups))
     assert opened.count("nav .signal") == signals, (opened.count("nav .signal"), signals)
     page.locator("select").nth(2).select_option("spread")
@@ -141,7 +141,7 @@ def check_layout(opened, groups):
 
 
 def hostile_copy(run, folder, step):
-    """The step's rows with a hostile text in every field that is one, and in the conversation."""
+    """The step's rows with a hostile string in every string field, and in the conversation."""
     tokenizer = json.loads(next(run.glob("checkpoints/*/tokenizer.json")).read_text())
     ids = [tokenizer["model"]["vocab"][sign] for sign in "</script><script>alert(1)</script>"]
     (folder / "rollouts").mkdir(parents=True)
@@ -186,7 +186,7 @@ def main(run, picture):
         assert "\x1b" not in opened.page.locator("body").text_content().replace("\\u001b", "")
         opened.close()
         browser.close()
-    print(f"{len(groups)} groups of step {step}, and as many hostile ones: as the rows")
+    print(f"{len(groups)} groups of step {step}, and as many hostile ones, agree with the rows")
 
 
 if __name__ == "__main__":

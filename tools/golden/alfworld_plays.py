@@ -4,11 +4,11 @@
 Run from the repository root with:  pip install alfworld==0.4.2 textworld==1.7.0
     python3 tools/golden/alfworld_plays.py "$CARNOT_DATA/alfworld"     # the published games of docs/data.md
 
-plays.jsonl.xz: of the published games, three of each type of tasks, with different first objects, two of them of scenes
-that the training split does not have. invented_plays.jsonl.xz: the games in tests/tasks/alfworld. A command is drawn by
-what it does, so that taking, heating, slicing and examining what is held are not rare; one in fifteen is no command of
-the game. What is sliced is taken and examined. A line has the game's split and name, and for each step the command, the
-answer, whether the game is won, and which admissible commands are new (`more`) and gone (`less`).
+plays.jsonl.xz: of the published games, three of each type of tasks, with different first objects, two of them in scenes
+that the training split lacks. invented_plays.jsonl.xz: the games in tests/tasks/alfworld. Commands are drawn by kind,
+so that taking, heating, slicing and examining held objects are not rare; one in fifteen is not a command of the game.
+Sliced objects are taken and examined. A line has the game's split and name, and for each step the command, the answer,
+whether the game is won, and which admissible commands are new (`more`) and gone (`less`).
 """
 import argparse
 import json

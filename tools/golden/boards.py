@@ -6,7 +6,7 @@
     .recording/bin/python tools/golden/boards.py
 
 From each recorded board, seed and list of actions it computes the boards, rewards and ends, FrozenLake's slips
-included, and compares them. gym-sokoban needs the older package gym for its base classes only: stubs stand in.
+included, and compares them. gym-sokoban needs the older package gym for its base classes only: stubs replace it.
 """
 import importlib.metadata
 import json

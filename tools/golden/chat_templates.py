@@ -5,12 +5,12 @@ Run from the repository root with:  pip install jinja2==3.1.6
     python3 tools/golden/chat_templates.py NAME=FOLDER ...
 
 NAME is one of CHATS below. FOLDER is the Hugging Face folder of a model with that template: tokenizer_config.json (with
-chat_template in it) or chat_template.jinja beside it. The templates themselves are their authors' and are not stored
+chat_template in it) or chat_template.jinja next to it. The templates themselves are their authors' and are not stored
 here; a recording names the model, and the SHA-256 of the template, that it was made with.
 
-Jinja is set up as transformers does it (utils/chat_template_utils.py). `strftime_now` answers 26 Jul 2024, the day that
-the templates of Llama 3.1 and 3.3 fix. A case marked "rewrites" is one where the template changes what it wrote for the
-beginning of the conversation; Carnot does not, and must differ.
+Jinja is set up as in transformers (utils/chat_template_utils.py). `strftime_now` answers 26 Jul 2024, the day that
+the templates of Llama 3.1 and 3.3 fix. In a case marked "rewrites", the template changes what it rendered for the
+beginning of the conversation; Carnot never does, and must differ.
 """
 
 import hashlib

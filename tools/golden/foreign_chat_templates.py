@@ -4,9 +4,9 @@
 Run from the repository root with:  pip install transformers==5.23.0 jinja2==3.1.6 tokenizers==0.23.3
     python3 tools/golden/foreign_chat_templates.py
 
-The templates beside the recordings were written for the tests, in the style of published ones. Conversations are those
+The templates next to the recordings were written for the tests, in the style of published ones. Conversations are those
 of chat_templates.py. `strftime_now` answers 26 July 2024 here too. A conversation that a template refuses is recorded
-with its words.
+with its message.
 """
 
 import datetime

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Asks math-verify which responses give the gold answer, for tests/golden/maths_answers.jsonl.
+"""Records which responses math-verify accepts for the gold answer, for tests/golden/maths_answers.jsonl.
 
 Run from the repository root with:  pip install math-verify==0.9.0 latex2sympy2_extended==1.11.0 antlr4-python3-runtime==4.13.2
     python3 tools/golden/maths_answers.py
@@ -37,7 +37,7 @@ PAIRS = [
 
 
 def drawn(generator):
-    """Whole numbers and fractions as GSM8K's answers and models' responses have them, half of them right."""
+    """Integers and fractions as in GSM8K's answers and models' responses, half of them correct."""
     over, under = generator.randint(-3000, 3000), generator.choice([1, 1, 1, 2, 3, 4, 5, 8])
     off = generator.choice([0, 0, 0, 1, -1, 10])
     told = over + off * under

@@ -4,7 +4,7 @@
 Run from the repository root with:  pip install torch==2.13.0 numpy
     python3 tools/golden/muon.py
 
-All in float64, the Newton-Schulz steps too, which torch rounds to bfloat16; numbers are written in full.
+All in float64, including the Newton-Schulz steps, which torch rounds to bfloat16; numbers are written in full.
 """
 
 import json

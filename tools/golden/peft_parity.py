@@ -41,7 +41,7 @@ def record(base, options, folder):
     model.save_pretrained(folder)
     (folder / "README.md").unlink(missing_ok=True)
     config = json.loads((folder / "adapter_config.json").read_text())
-    config["target_modules"].sort()  # a set, in another order each time
+    config["target_modules"].sort()  # a set, in a different order each time
     (folder / "adapter_config.json").write_text(json.dumps(config, indent=2) + "\n")
 
     model = model.double().eval()

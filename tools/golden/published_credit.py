@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Runs published programs on the recorded inputs of tests/recorded/credit and compares what they answer.
+"""Runs published programs on the recorded inputs of tests/recorded/credit and compares their results.
 
     python3 -m venv .recording && .recording/bin/pip install numpy==2.2.6 torch==2.13.0
     .recording/bin/pip install --no-deps --target .recording/verl verl==0.7.0
@@ -8,7 +8,7 @@
 
 An argument NAME=FOLDER says where a program is; the names and commits are those of SOURCES below, and rules of programs
 that are not named are left out. verl 0.7.0 is the release nearest to the recorded commit, and 0.4.0 has the older forms
-that its forks carry. --write puts what is computed into the files, where it differs.
+that its forks carry. --write replaces recorded results that differ.
 
 Everything is computed in double precision: that is the default type, and casts to single precision in the programs'
 text are read as casts to double. torch.compile does nothing. Of a program only the files in SOURCES are executed
@@ -181,7 +181,7 @@ def clamped_entropy(program, case):
 
 
 class Rows:
-    """A case's rows, each the answer of one step of an environment; the score lies on its last token."""
+    """A case's rows, each the response of one step of an environment; the score is on its last token."""
 
     def __init__(self, case):
         rows = case["rows"]

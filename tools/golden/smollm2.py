@@ -77,7 +77,7 @@ def field(reader, name):
 
 
 def tokenizer_of(reader):
-    """As the published one: digits are single tokens ("smollm"), then GPT-2's pattern."""
+    """Like the published one: digits are single tokens ("smollm"), then GPT-2's pattern."""
     assert field(reader, "tokenizer.ggml.pre") == "smollm"
     words, merges = field(reader, "tokenizer.ggml.tokens"), field(reader, "tokenizer.ggml.merges")
     made = tokenizers.Tokenizer(models.BPE(vocab={word: i for i, word in enumerate(words)},
@@ -95,7 +95,7 @@ def tokenizer_of(reader):
 
 
 def in_halves(weight, heads):
-    """Undoes the order in which llama.cpp has the rows of queries and keys: it rotates neighbours, others halves."""
+    """Undoes llama.cpp's order of the rows of queries and keys: it rotates neighbours, others rotate halves."""
     rows, columns = weight.shape
     return weight.reshape(heads, rows // heads // 2, 2, columns).swapaxes(1, 2).reshape(rows, columns)
 

@@ -69,7 +69,7 @@ WORDS = ["Where", "was", "Marta", "Quell", "Oslo", "Nowhere", "born", "in", "In"
 RARE = ["\x00", "\x04", "\x16\x1d", "a\x04s", "e\x13r", "\U00040000", "Oslo\x04", "\x7f\x7f"]
 
 FLAGS = ["single_word", "lstrip", "rstrip", "normalized"]
-# No two of the same normalised form: which of them is found changes there from process to process.
+# No two of the same normalised form: which of them Hugging Face finds changes from process to process.
 FLAGGED = ["<b>", "don't", "cafe\u0301", "\u00e9t\u00e9", "std::", "\n"]
 FLAG_TEXTS = ["<b>", "a  <b>\t \u3000<b> b", "1<b>2<b><b>_", "xdon't don't_ don't",
               "\u200ddon't \u24b6don't don't\u0301", " caf\u00e9 cafe\u0301s",

@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
-"""Records what Hugging Face tokenizers answers on all of GSM8K, on code and on random text, for tests/golden/tokenizer/.
+"""Records what Hugging Face tokenizers computes on all of GSM8K, on code and on random text, for
+tests/golden/tokenizer/.
 
 Run from the repository root with:  pip install tokenizers==0.23.3
     python3 tools/golden/tokenizer_corpus.py "$CARNOT_DATA"     # the published data of docs/data.md
 
 Tokenizers: Qwen2's, from the data folder; qwen2_small, the same files with a small vocabulary trained here on random
-text, with vectors.jsonl; and small ones trained here on part of GSM8K, whose tokenizer.json is written beside the
+text, with vectors.jsonl; and small ones trained here on part of GSM8K, whose tokenizer.json is written next to the
 recording, with the pipelines of
   llama3          Llama 3's pattern, ignore_merges
   tekken          Mistral's Tekken pattern
@@ -14,8 +15,8 @@ recording, with the pipelines of
   metaspace       the same with a Metaspace step, prepend_scheme "first"; with merges from word to word
 
 corpus.json holds, per tokenizer and corpus, a hash for each batch of 64 texts: FNV-1a over the little-endian 32-bit
-token ids of each text, 0xFFFFFFFF behind it, then the bytes of the decoded text, a zero byte behind it.
-random_lines() is written a second time in carnot/core/text/tokenizer_corpus_test.cpp.
+token ids of each text, then 0xFFFFFFFF, then the bytes of the decoded text and a zero byte.
+random_lines() is duplicated in carnot/core/text/tokenizer_corpus_test.cpp.
 """
 
 import json
@@ -81,7 +82,7 @@ def gsm8k(data):
 
 
 def code(data):
-    """Patches to Python projects, and the reports that they answer."""
+    """Patches to Python projects, and the reports that they address."""
     with open(data / "swe" / "instances.jsonl", encoding="utf-8", newline="\n") as lines:
         for line in lines:
             row = json.loads(line)
@@ -131,7 +132,7 @@ def sentence_piece(texts, metaspace):
     bytes_ = [f"<0x{byte:02X}>" for byte in range(256)]
     tokenizer = Tokenizer(models.BPE(unk_token="<unk>", fuse_unk=True, byte_fallback=True))
     # In the finished file a whole stretch of text is merged at once. The trainer counts words with the blanks before
-    # them, as SentencePiece's does; for the other file lines, so that merges go over the borders of words.
+    # them, as SentencePiece's does; for the other file lines, so that merges cross word boundaries.
     tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
         [pre_tokenizers.Metaspace(replacement="\u2581", prepend_scheme="always", split=False), split("\n")]
         + ([] if metaspace else [split("\u2581+[^\u2581]*")]))

@@ -7,7 +7,7 @@ Run from the repository root with:  pip install torch==2.13.0 transformers==4.57
 Per case one folder: config.json and weights as save_pretrained writes them, and expected.safetensors, computed in
 float64 throughout: the casts to float32 inside norms, softmax and rotary embedding are redirected to float64, nothing
 else is changed. Tokens are stored as bytes.
-  tokens, positions, offsets  three ragged sequences packed one behind the other (eager attention, one at a time)
+  tokens, positions, offsets  three ragged sequences packed one after the other (eager attention, one at a time)
   hidden                      [T, H] after the final norm
   rows, targets               rows that predict a next token, and that token
   logits                      [3, V] of the last three of `rows`
@@ -143,7 +143,7 @@ def record_long(model, tokens):
 
 @torch.no_grad()
 def record_greedy(model, random_tokens):
-    """Of the first prompt whose continuation is long, varied and free of near ties."""
+    """For the first prompt whose continuation is long, varied and free of near ties."""
     while True:
         prompt = random_tokens(6)
         with double_throughout(model):

@@ -33,7 +33,7 @@ SEARCHES = ["machine wash women's hooded sweatshirt with long sleeve", "walrus c
 
 
 def stub(name, **members):
-    """WebShop imports its site's packages next to what is used here."""
+    """Stubs for the web site's packages, which WebShop imports but this script does not need."""
     sys.modules[name] = types.ModuleType(name)
     for member, value in members.items():
         setattr(sys.modules[name], member, value)

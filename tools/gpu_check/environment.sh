@@ -13,7 +13,7 @@ fail() {
   exit 1
 }
 
-# Seconds that this command has left.
+# Seconds left to this command.
 left() { echo $((budget - SECONDS)); }
 
 libraries=

@@ -53,7 +53,7 @@ def main(source, page, left):
         f"{machine()}. Measured by `tools/gpu_check/bench` on {datetime.date.today()}"
         + (f", sources {sources.read_text().strip()}" if sources.exists() else "") + ".",
         "",
-        "The limit is what the copy and the product of this page allow (docs/gpu.md). Peers are transformers where a row",
+        "The limit is what the copy and the product of this page allow (docs/gpu.md). Peers are transformers if a row",
         "names it, else the same passes by LibTorch's operators; the ratio is above 1 where Carnot is faster.",
         "",
         "| cell | Carnot | of the limit | peer (ratio) | MiB | |",

@@ -39,7 +39,7 @@ TEST(AlignedMemory, GivesLargeBlocksToo) {
   free_aligned(block);
 }
 
-TEST(AlignedMemory, SaysWhereThereIsNone) { EXPECT_EQ(allocate_aligned(std::size_t{1} << 62), nullptr); }
+TEST(AlignedMemory, ReturnsNullIfThereIsNotEnough) { EXPECT_EQ(allocate_aligned(std::size_t{1} << 62), nullptr); }
 
 }  // namespace
 }  // namespace carnot

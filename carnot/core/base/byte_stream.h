@@ -5,6 +5,7 @@
 // contain, the reader fails permanently and returns empty values.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <cstring>
 #include <map>
@@ -19,6 +20,10 @@ namespace carnot {
 
 template <class T>
 concept PlainNumber = std::is_arithmetic_v<T> || std::is_enum_v<T>;
+
+/// A struct whose members are listed once, for both directions: visit_members(value, visit) calls visit(all of them).
+template <class T>
+concept ListedMembers = std::is_class_v<T> && requires(T& value) { visit_members(value, [](auto&...) {}); };
 
 class ByteWriter {
  public:
@@ -37,6 +42,14 @@ class ByteWriter {
       append(items.data(), items.size() * sizeof(T));
     else
       for (const T& item : items) add(item);
+  }
+  template <class T, std::size_t kSize>
+  void add(const std::array<T, kSize>& items) {
+    for (const T& item : items) add(item);
+  }
+  template <ListedMembers T>
+  void add(const T& value) {
+    visit_members(value, [this](const auto&... member) { (add(member), ...); });
   }
   template <class T>
   void add(const std::optional<T>& value) {
@@ -90,6 +103,8 @@ class ByteReader {
     if (rest_.size() < sizeof value) return fail();
     std::memcpy(&value, rest_.data(), sizeof value);
     rest_.remove_prefix(sizeof value);
+    if constexpr (requires { last_of(value); })
+      if (value > last_of(value)) fail();
   }
   void get(std::string& text) {
     text.assign(rest_.substr(0, get_size(1)));
@@ -106,6 +121,14 @@ class ByteReader {
     } else {
       for (std::size_t left = get_size(1); left > 0 && ok(); --left) get(items.emplace_back());
     }
+  }
+  template <class T, std::size_t kSize>
+  void get(std::array<T, kSize>& items) {
+    for (T& item : items) get(item);
+  }
+  template <ListedMembers T>
+  void get(T& value) {
+    visit_members(value, [this](auto&... member) { (get(member), ...); });
   }
   template <class T>
   void get(std::optional<T>& value) {

@@ -19,7 +19,7 @@ TEST(Limits, AcceptTheirOwnBounds) {
   EXPECT_EQ(violation(one_of({"cpu", "cuda"}), "cuda"), "");
 }
 
-TEST(Limits, RefuseWhatIsNoFiniteNumber) {
+TEST(Limits, RefuseWhatIsNotAFiniteNumber) {
   constexpr double kInfinity = std::numeric_limits<double>::infinity();
   EXPECT_NE(violation(at_least(1), std::numeric_limits<double>::quiet_NaN()), "");
   EXPECT_EQ(violation(above(0), kInfinity), "a finite number above 0");

@@ -4,20 +4,18 @@
 #include <lzma.h>
 #include <openssl/evp.h>
 #include <poll.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <cstring>
 #include <istream>
 #include <memory>
 #include <optional>
 
-#include "carnot/core/base/bounded_read.h"
-#include "carnot/core/base/descriptor.h"
-#include "carnot/core/base/limits.h"
-#include "carnot/core/base/system_error.h"
 #include "carnot/core/base/temporary_name.h"
 
 namespace carnot {
@@ -229,12 +227,6 @@ Result<std::string> read_stream(std::istream& in, const std::string& name, std::
   return with_few_lines(std::move(content), name);
 }
 
-Result<std::string> read_stream(std::istream& in, const std::string& name) {
-  return read_stream(in, name, kMaxStreamBytes);
-}
-
-Result<bool> read_line(std::istream& in, std::string& line) { return read_line(in, line, kMaxLineBytes); }
-
 Result<bool> read_line(std::istream& in, std::string& line, std::size_t limit) {
   line.clear();
   for (char c = 0; in.get(c);) {
@@ -310,6 +302,34 @@ Result<std::string> sha256_of_file(const fs::path& path) {
     if (got == 0) return digest.hex();
     digest.add({buffer.data(), static_cast<std::size_t>(got)});
   }
+}
+
+Result<Descriptor> open_regular_file(const std::filesystem::path& path) {
+  Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  if (!file.is_open()) return system_error(path, "cannot open");
+  struct stat info{};
+  if (::fstat(file.get(), &info) != 0) return system_error(path, "cannot read");
+  if (!S_ISREG(info.st_mode)) return Error{path.string() + ": is not a regular file"};
+  return file;
+}
+
+Result<std::shared_ptr<MappedFile>> MappedFile::open(const std::filesystem::path& path) {
+  CARNOT_ASSIGN_OR_RETURN(const auto file, open_regular_file(path));
+  struct stat info{};
+  if (::fstat(file.get(), &info) != 0) return system_error(path, "cannot read");
+  const auto size = static_cast<std::size_t>(info.st_size);
+  void* data = nullptr;
+  if (size > 0) data = ::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE, file.get(), 0);
+  if (data == MAP_FAILED) return system_error(path, "cannot read");
+  return std::shared_ptr<MappedFile>(new MappedFile(static_cast<char*>(data), size));
+}
+
+MappedFile::~MappedFile() {
+  if (size_ > 0) ::munmap(data_, size_);
+}
+
+Error system_error(const std::filesystem::path& path, const std::string& what) {
+  return {path.string() + ": " + what + ": " + std::strerror(errno)};
 }
 
 }  // namespace carnot

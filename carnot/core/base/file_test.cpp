@@ -14,7 +14,6 @@
 #include <future>
 #include <sstream>
 
-#include "carnot/core/base/bounded_read.h"
 #include "carnot/core/base/descriptor.h"
 #include "carnot/core/base/limits.h"
 #include "testing/missing.h"
@@ -85,7 +84,7 @@ TEST_F(Files, ThatAreReplacedKeepTheirPermissions) {
   EXPECT_EQ(fs::status(folder_ / "x").permissions(), fs::perms::owner_read | fs::perms::owner_write);
 }
 
-TEST_F(Files, BehindALinkAreReplacedAndTheLinkStays) {
+TEST_F(Files, BehindALinkAreReplacedAndTheLinkIsKept) {
   fs::create_directories(folder_ / "far");
   fs::create_symlink("far/file", folder_ / "second");
   fs::create_symlink("second", folder_ / "first");
@@ -100,7 +99,7 @@ TEST_F(Files, BehindALinkAreReplacedAndTheLinkStays) {
   EXPECT_FALSE(write_file_atomically(folder_ / "far", "x").ok()) << "a folder is no file";
 }
 
-TEST_F(Files, AreNotWrittenThroughALinkThatSomebodyPlanted) {
+TEST_F(Files, AreNotWrittenThroughAPlantedLink) {
   ASSERT_TRUE(write_file_atomically(folder_ / "victim", "mine").ok());
   fs::create_symlink("victim", folder_ / "x.tmp");
   fs::create_symlink("victim", folder_ / ".x.tmp");
@@ -109,7 +108,7 @@ TEST_F(Files, AreNotWrittenThroughALinkThatSomebodyPlanted) {
   EXPECT_TRUE(fs::is_symlink(folder_ / "x.tmp"));
 }
 
-TEST_F(Files, APipeIsWrittenIntoAndStays) {
+TEST_F(Files, APipeIsWrittenToAndKept) {
   const fs::path pipe = folder_ / "pipe";
   ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
   const Descriptor reader(::open(pipe.c_str(), O_RDONLY | O_NONBLOCK));
@@ -134,17 +133,17 @@ TEST_F(Files, APipeIsReadToItsEndAndOneWithoutAWriterIsRefusedAtOnce) {
   EXPECT_EQ(content.get().value(), std::string(1 << 20, 'x'));
 }
 
-TEST_F(Files, ADeviceIsWrittenIntoAndStays) {
+TEST_F(Files, ADeviceIsWrittenToAndKept) {
   // Our own device where that is allowed: a bug here must not overwrite the machine's.
   const fs::path own = folder_ / "null";
   const bool made = ::mknod(own.c_str(), S_IFCHR | 0600, ::makedev(1, 3)) == 0;
   const fs::path device = made && Descriptor(::open(own.c_str(), O_WRONLY)).is_open() ? own : fs::path("/dev/null");
-  if (device != own && ::geteuid() == 0) CARNOT_SKIP(Devices, "root without devices of its own");
+  if (device != own && ::geteuid() == 0) CARNOT_SKIP(Devices, "root that may not create devices");
   EXPECT_TRUE(write_file_atomically(device, "away").ok());
   EXPECT_TRUE(fs::is_character_file(device));
 }
 
-TEST_F(Files, XzIsReadAndATruncatedOneRefused) {
+TEST_F(Files, XzIsReadAndATruncatedFileIsRefused) {
   const fs::path packed = folder_ / "y.xz";
   const unsigned char bytes[] = {0xfd, 0x37, 0x7a, 0x58, 0x5a, 0x00, 0x00, 0x04};
   std::ofstream(packed, std::ios::binary).write(reinterpret_cast<const char*>(bytes), sizeof bytes);
@@ -153,7 +152,7 @@ TEST_F(Files, XzIsReadAndATruncatedOneRefused) {
   EXPECT_NE(result.error().message.find("not a complete xz file"), std::string::npos);
 }
 
-TEST_F(Files, ADeviceWithoutEndAndAFileBeyondTheLimitAreRefused) {
+TEST_F(Files, AnEndlessDeviceAndAFileBeyondTheLimitAreRefused) {
   const auto device = read_file("/dev/zero");
   ASSERT_FALSE(device.ok());
   EXPECT_EQ(device.error().message, "/dev/zero: is a device, expected a file or a pipe");
@@ -175,14 +174,14 @@ TEST_F(Files, AnXzFileThatExpandsBeyondTheLimitIsRefused) {
   EXPECT_NE(result.error().message.find("zeros.xz, expanded: holds more than 5 MiB"), std::string::npos);
 }
 
-TEST_F(Files, MoreLinesThanTheListOfThemMayTakeAreRefused) {
+TEST_F(Files, TooManyLinesAreRefused) {
   std::ofstream(folder_ / "lines.xz", std::ios::binary) << xz_of(std::string(kMaxLines + 1, '\n'));
   const auto result = read_maybe_compressed(folder_ / "lines.xz");
   ASSERT_FALSE(result.ok());
   EXPECT_NE(result.error().message.find("has 16777217 lines; at most 16777216 are read"), std::string::npos);
 }
 
-TEST(ReadStream, TakesAllOfItAndRefusesOneWithoutEnd) {
+TEST(ReadStream, ReadsAllOfItAndRefusesAnEndlessOne) {
   const std::string content(100'000, 'x');
   std::istringstream in(content);
   EXPECT_EQ(*read_stream(in, "standard input"), content);
@@ -191,7 +190,7 @@ TEST(ReadStream, TakesAllOfItAndRefusesOneWithoutEnd) {
             "standard input: holds more than 3 MiB, the most that is read");
 }
 
-TEST(ReadLine, YieldsLineAfterLineAndRefusesOneWithoutEnd) {
+TEST(ReadLine, YieldsLineAfterLineAndRefusesAnEndlessOne) {
   std::istringstream in("a\n\nb");
   std::string line;
   for (const char* expected : {"a", "", "b"}) {

@@ -31,6 +31,12 @@ Result<AnyJson> parse_json(std::string_view text, const std::string& where, cons
 template <class AnyJson = Json>
 Result<AnyJson> parse_json_object(std::string_view text, const std::string& where);
 
+/// `value` on one line; bytes that are not UTF-8 become U+FFFD.
+template <class AnyJson>
+std::string json_line(const AnyJson& value) {
+  return value.dump(-1, ' ', false, AnyJson::error_handler_t::replace);
+}
+
 /// `value` for use in a message: its JSON text, shortened if long; for arrays and objects, only their size.
 std::string shown(const Json& value);
 

@@ -19,7 +19,7 @@ std::vector<std::string> problems(const std::string& of, const std::string& valu
   return schema(of).value().problems(parse_json(value, "value").value());
 }
 
-TEST(JsonSchema, TellsEveryProblemWithItsPlace) {
+TEST(JsonSchema, ReportsEveryProblemWithItsPlace) {
   const std::string of = R"({"type": "object", "required": ["city"], "properties": {
       "city": {"type": "string"}, "days": {"type": "array", "items": {"type": "integer"}}}})";
   EXPECT_THAT(problems(of, R"({"city": "Lima", "days": [1, 2]})"), IsEmpty());
@@ -41,7 +41,7 @@ TEST(JsonSchema, MayDescribeATree) {
   EXPECT_FALSE(problems(of, R"({"of": {"of": {"a": 1}}})").empty());
 }
 
-TEST(JsonSchema, ThatIsNoneIsRefusedWithItsName) {
+TEST(JsonSchema, IsRefusedByNameIfInvalid) {
   for (const char* wrong : {R"({"type": 5})", R"({"properties": [1]})", R"({"$ref": "http://example.org/a.json"})",
                             R"({"$ref": "#"})", R"({"items": {"$ref": "#/a"}, "a": {"$ref": "#/items"}})"}) {
     const auto made = schema(wrong);

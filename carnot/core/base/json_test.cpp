@@ -23,7 +23,7 @@ std::string problem_of(std::string_view text) {
   return value ? "none" : value.error().message;
 }
 
-TEST(ParseJson, GivesWhatTheLibraryGives) {
+TEST(ParseJson, EqualsTheLibrarysParser) {
   for (const char* text : {"null", "true", "-1", "18446744073709551615", "0.1", "\"caf\\u00e9\"", "[]", "{}",
                            "[[],{},[1,[2]],3]", R"({"b":{"y":[1,{"z":null}],"x":{}},"a":[{"k":1},{"k":2}],"":""})"}) {
     EXPECT_EQ(parse_json(text, "here").value(), Json::parse(text)) << text;
@@ -39,7 +39,7 @@ TEST(ParseJson, SaysWhereTheTextStopsBeingJsonAndCutsWhatItQuotes) {
   EXPECT_LT(problem_of("{\"" + std::string(100'000, 'a') + "\":}").size(), 300u);
 }
 
-TEST(ParseJson, RefusesWhatNestsTooDeep) {
+TEST(ParseJson, RefusesWhatIsNestedTooDeeply) {
   EXPECT_EQ(problem_of(nested(kMaxJsonDepth)), "none");
   EXPECT_EQ(problem_of(nested(kMaxJsonDepth + 1)), "here: nests deeper than 64 levels");
   EXPECT_EQ(problem_of(nested(1'000'000)), "here: nests deeper than 64 levels");
@@ -48,7 +48,7 @@ TEST(ParseJson, RefusesWhatNestsTooDeep) {
   EXPECT_EQ(problem_of(objects), "here: nests deeper than 64 levels");
 }
 
-TEST(ParseJson, RefusesAKeyThatStandsTwice) {
+TEST(ParseJson, RefusesADuplicateKey) {
   EXPECT_EQ(problem_of(R"({"a":1,"b":{"a":2},"a":3})"), "here: the key \"a\" appears twice in one object");
   EXPECT_FALSE(parse_json<OrderedJson>(R"({"a":1,"a":1})", "here").ok());
   EXPECT_EQ(problem_of(R"([{"a":1},{"a":1}])"), "none");
@@ -83,7 +83,7 @@ TEST(ParseJsonObject, SaysWhatItFoundInstead) {
   EXPECT_TRUE(parse_json_object("{}", "here").ok());
 }
 
-TEST(ParseJson, IsTheOnlyWayFromTextToJson) {
+TEST(ParseJson, IsTheOnlyParserOfJson) {
   std::vector<std::string> others;
   for (const auto& entry : std::filesystem::recursive_directory_iterator(source_path("carnot"))) {
     const std::string name = entry.path().string();

@@ -22,7 +22,7 @@ TEST(Printable, KeepsTextAndLineBreaksAndDisarmsEscapes) {
             "2J");  // the control sequence introducer of C1
 }
 
-TEST(Printable, WritesBytesThatAreNoCharacterAsNumbers) {
+TEST(Printable, WritesInvalidBytesAsNumbers) {
   EXPECT_EQ(printable("a\xe6\x97"), "a\\xe6\\x97");
   EXPECT_EQ(printable("\xff\xc0\x80"), "\\xff\\xc0\\x80");
   EXPECT_EQ(printable("\xe6z"), "\\xe6z");
@@ -35,7 +35,7 @@ TEST(PrintableMessage, KeepsItsLinesAndDisarmsEachOfThem) {
   EXPECT_EQ(printable_message(""), "");
 }
 
-TEST(PrintableMessage, CutsALongLineBetweenCharactersAndSaysHowMuchIsGone) {
+TEST(PrintableMessage, CutsALongLineBetweenCharactersAndSaysHowMuchIsLeftOut) {
   const std::string before(kMessageLineBytes - 1, 'x');
   EXPECT_EQ(printable_message(before + "y"), before + "y");
   EXPECT_EQ(printable_message(before + "日本"), before + "... (6 more bytes)");

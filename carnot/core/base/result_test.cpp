@@ -34,7 +34,7 @@ TEST(ReturnIfError, ReturnsTheErrorAndDropsAValue) {
   EXPECT_EQ(half(7).error().message, "7 is odd");
 }
 
-TEST(ReturnIfError, TakesAResultWithAValue) {
+TEST(ReturnIfError, ContinuesAfterAResultWithAValue) {
   const auto quarter_exists = [](int number) -> Status {
     CARNOT_RETURN_IF_ERROR(half(number));
     return Done{};
@@ -101,7 +101,7 @@ TEST(AssignOrReturn, MovesAValueThatCannotBeCopied) {
   EXPECT_EQ(doubled(7).error().message, "7 is odd");
 }
 
-TEST(AssignOrReturn, AssignsToWhatIsThereAndLeavesItOnAnError) {
+TEST(AssignOrReturn, AssignsToAnExistingVariableAndLeavesItOnAnError) {
   struct Holder {
     std::unique_ptr<int> owned = std::make_unique<int>(1);
     std::map<std::string, int> halves;
@@ -130,7 +130,7 @@ TEST(AssignOrReturn, TakesTypesWithCommas) {
   EXPECT_EQ(size_of(7).error().message, "7 is odd");
 }
 
-TEST(AssignOrReturn, HoldsALambdaThatUsesItToo) {
+TEST(AssignOrReturn, CanBeNestedThroughALambda) {
   const auto nested = [](int number) -> Result<int> {
     CARNOT_ASSIGN_OR_RETURN(const int found, [&]() -> Result<int> {
       CARNOT_ASSIGN_OR_RETURN(const int inner, half(number));

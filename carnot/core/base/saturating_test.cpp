@@ -9,7 +9,7 @@ namespace {
 
 constexpr Saturating kHighest = Saturating::kHighest, kLowest = Saturating::kLowest;
 
-TEST(Saturating, IsOrdinaryArithmeticWhereThatFits) {
+TEST(Saturating, IsOrdinaryArithmeticIfTheResultFits) {
   for (const std::int64_t a : {-7, 0, 3, 1'000'000'000})
     for (const std::int64_t b : {-2, 5, 1'000'000'000}) {
       EXPECT_EQ((Saturating(a) + b).value(), a + b);

@@ -14,7 +14,7 @@ TEST(Statistics, TheTwoStandardDeviationsDifferByBesselsFactor) {
   EXPECT_NEAR(std_population(values) * std::sqrt(8.0 / 7.0), std_sample(values), 1e-15);
 }
 
-TEST(Statistics, NothingHasNoSpread) {
+TEST(Statistics, EmptyAndSingleValuesHaveNoSpread) {
   EXPECT_EQ(mean({}), 0);
   EXPECT_EQ(std_population({}), 0);
   EXPECT_EQ(std_sample(std::vector<double>{3.0}), 0);
@@ -32,7 +32,7 @@ TEST(WilsonInterval, MatchesPublishedValues) {
   EXPECT_NEAR(interval.high, 0.3662, 5e-5);
 }
 
-TEST(WilsonInterval, OfNothingIsEverything) {
+TEST(WilsonInterval, WithoutTrialsIsTheWholeRange) {
   EXPECT_EQ(wilson_interval(0, 0).low, 0);
   EXPECT_EQ(wilson_interval(0, 0).high, 1);
 }

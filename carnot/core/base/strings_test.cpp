@@ -7,7 +7,7 @@
 namespace carnot {
 namespace {
 
-TEST(Strings, JoinsWordsWithWhatStandsBetweenThem) {
+TEST(Strings, JoinsWordsWithASeparator) {
   EXPECT_EQ(join(std::vector<std::string>{}), "");
   EXPECT_EQ(join(std::vector<std::string>{"", "a", ""}), ", a, ");
   EXPECT_EQ(join(std::vector<std::string>{"a", "b"}, " + "), "a + b");

@@ -9,7 +9,7 @@
 #include <cstdint>
 #include <cstring>
 
-#include "carnot/core/base/system_error.h"
+#include "carnot/core/base/file.h"
 
 namespace carnot {
 namespace {

@@ -9,7 +9,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-TEST(TemporaryNames, DifferAndAreToldApartFromAllOthers) {
+TEST(TemporaryNames, DifferAndAreDistinguishableFromAllOthers) {
   const std::string name = temporary_name().value();
   EXPECT_NE(name, temporary_name().value());
   EXPECT_TRUE(is_temporary_name(name));
@@ -18,7 +18,7 @@ TEST(TemporaryNames, DifferAndAreToldApartFromAllOthers) {
   EXPECT_FALSE(is_temporary_name(name + "x"));
 }
 
-TEST(TemporaryNames, AreClearedAwayWithWhatIsInThemAndNothingElseIs) {
+TEST(TemporaryNames, AreRemovedWithTheirContentAndNothingElseIs) {
   const fs::path folder = make_temporary_folder(fs::temp_directory_path()).value();
   const fs::path inner = make_temporary_folder(folder).value();
   ASSERT_TRUE(write_file_atomically(inner / "half", "x").ok());

@@ -98,7 +98,7 @@ bool sleeps(long thread) {
 }
 
 // A signal handler blocks the worker at an arbitrary place, as if it got no processor time.
-TEST(ThreadPool, ACallerDoesTheWorkOfAWorkerThatGetsNoProcessor) {
+TEST(ThreadPool, ACallerDoesTheWorkOfAWorkerThatIsNotScheduled) {
   ThreadPool pool(2);
   pthread_t worker{};
   long worker_number = 0;
@@ -128,7 +128,7 @@ TEST(ThreadPool, ACallerDoesTheWorkOfAWorkerThatGetsNoProcessor) {
   std::signal(SIGUSR1, SIG_DFL);
 }
 
-TEST(ThreadPool, ThreadsThatCannotStartAreAnErrorAndLeaveThePoolAsItWas) {
+TEST(ThreadPool, ThreadsThatCannotStartAreAnErrorAndLeaveThePoolUnchanged) {
   const auto start_too_many = [] {
     if (!testing::limit_new_threads(1)) std::_Exit(3);
     try {

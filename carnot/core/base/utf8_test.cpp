@@ -14,7 +14,7 @@ std::string utf8(char32_t code_point) {
   return text;
 }
 
-TEST(Utf8, EveryCodePointComesBackAndNoSurrogateIsTaken) {
+TEST(Utf8, EveryCodePointRoundTripsAndSurrogatesAreRefused) {
   for (char32_t c = 0; c <= 0x10FFFF; ++c) {
     if (c >= 0xD800 && c <= 0xDFFF) continue;
     const std::string text = utf8(c);
@@ -44,13 +44,13 @@ TEST(Utf8, OnlyACharacterThatMoreBytesCanCompleteIsUnfinished) {
   EXPECT_EQ(unfinished_suffix("\xFF"), 0u);
 }
 
-TEST(Utf8, TheLastCharacterIsFoundFromBehind) {
+TEST(Utf8, TheLastCharacterIsFoundFromTheEnd) {
   EXPECT_EQ(last_character_begin("ab"), 1u);
   EXPECT_EQ(last_character_begin("a\xF0\x9F\xA6\x99"), 1u);
   EXPECT_EQ(last_character_begin("a\xA9"), 1u);
 }
 
-TEST(Utf8, ReplacesEachStretchThatIsNoCharacterByOneMark) {
+TEST(Utf8, ReplacesEachInvalidStretchByOneMark) {
   EXPECT_EQ(with_replacement_characters("caf\xC3\xA9"), "caf\u00E9");
   EXPECT_EQ(with_replacement_characters("caf\xE9"), "caf\uFFFD");
   EXPECT_EQ(with_replacement_characters("\xE4\xBD"
@@ -66,7 +66,7 @@ TEST(Utf8, CountsJoinersAndCircledLettersAsWordCharacters) {
     EXPECT_FALSE(is_word_character(c)) << static_cast<std::uint32_t>(c);
 }
 
-TEST(Composition, WhatTheQuickLookCallsComposedStaysAsItIs) {
+TEST(Composition, WhatTheQuickCheckCallsComposedIsUnchanged) {
   RandomStream random(1);
   std::string before = "a";
   for (char32_t c = 0; c <= 0x10FFFF; ++c) {
@@ -88,7 +88,7 @@ TEST(Composition, JoinsMarksAndIsIdempotent) {
   }
 }
 
-TEST(ByteAlphabet, IsGpt2sAndComesBack) {
+TEST(ByteAlphabet, IsGpt2sAndRoundTrips) {
   EXPECT_EQ(bytes_to_symbols(" a\n"), "ĠaĊ");
   for (int byte = 0; byte < 256; ++byte) {
     const std::string bytes(1, static_cast<char>(byte));

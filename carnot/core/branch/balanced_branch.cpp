@@ -41,16 +41,16 @@ class BalancedBranch final : public BranchPolicy {
 }  // namespace
 
 void BalancedBranchOptions::fields(FieldVisitor& visit) {
-  enum_field(visit, "form", form, {"paper", "code"}, "how draw, rise and penalty are put together");
-  visit.field("initial", initial, "trajectories that start from the prompt where no probe is used", at_least(1));
-  visit.field("base", base, "probability of branching (code: threshold) where entropy did not rise", between(0, 1));
+  enum_field(visit, "form", form, {"paper", "code"}, "how draw, rise and penalty are combined");
+  visit.field("initial", initial, "trajectories that start from the prompt, if no probe is used", at_least(1));
+  visit.field("base", base, "probability of branching (code: threshold) if entropy does not rise", between(0, 1));
   visit.field("weight", weight, "how much a rise of entropy adds", at_least(0));
-  visit.field("penalty", penalty, "what each branch in a row takes away, as a share", at_least(0));
-  visit.field("beam", beam, "a place is asked beam - 1 times", at_least(1));
+  visit.field("penalty", penalty, "share by which each consecutive branch reduces it", at_least(0));
+  visit.field("beam", beam, "beam - 1 decisions are taken at each place", at_least(1));
   visit.field("probe", probe, "sample one trajectory first and divide the budget by its entropies");
   visit.field("probe_slope", probe_slope, "slope of the sigmoid that divides the budget", at_least(0));
   enum_field(visit, "timing", timing, {"after_observation", "same_turn"}, "which turn's entropy decides");
-  enum_field(visit, "streak", streak, {"trajectory", "task"}, "over what branches in a row are counted");
+  enum_field(visit, "streak", streak, {"trajectory", "task"}, "over what consecutive branches are counted");
   visit.field("entropy_tokens", measure.tokens, "first tokens of the turn whose entropy is summed", at_least(1));
   visit.field("entropy_candidates", measure.candidates, "candidates a token's entropy is taken over; 0: all",
               at_least(0));

@@ -3,6 +3,7 @@
 
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -20,7 +21,7 @@ enum class BranchStreak {
   Task,        ///< over all trajectories of the task, in order of decision
 };
 
-/// How the entropy of a turn is measured (branch/turn_entropy.h).
+/// How the entropy of a turn is measured (turn_entropy()).
 struct TurnEntropyMeasure {
   int tokens = 20;     ///< number of first sampled tokens
   int candidates = 0;  ///< 0: full softmax; else this many likeliest tokens and the sampled one, not renormalised
@@ -76,5 +77,17 @@ class BranchPolicy {
   /// If set, the trees grow by this plan, and branch_here() is never called.
   virtual std::optional<TreeExpansion> expansion(int) const { return std::nullopt; }
 };
+
+/// The policy that never branches.
+std::unique_ptr<BranchPolicy> independent();
+
+/// The entropy of a turn as ARPO (arXiv:2507.19849) measures it: longer turns count more, up to `tokens`. Sum of the
+/// full-softmax entropies (nats) of the first `tokens` sampled tokens, over ln(vocabulary). REQUIRES:
+/// vocabulary > 1.
+double turn_entropy(std::span<const double> token_entropies, int tokens, int vocabulary);
+
+/// The same from the log-probabilities of candidates, as an inference engine returns them: -sum p ln p over all
+/// candidates of the first `tokens` tokens, without renormalisation. REQUIRES: vocabulary > 1.
+double turn_entropy_of_candidates(std::span<const std::vector<double>> candidate_log_probs, int tokens, int vocabulary);
 
 }  // namespace carnot

@@ -1,3 +1,5 @@
+#include "carnot/core/branch/branch.h"
+
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -6,9 +8,7 @@
 
 #include "carnot/core/branch/balanced_branch.h"
 #include "carnot/core/branch/entropy_branch.h"
-#include "carnot/core/branch/independent.h"
 #include "carnot/core/branch/tree_expand.h"
-#include "carnot/core/branch/turn_entropy.h"
 
 namespace carnot {
 namespace {

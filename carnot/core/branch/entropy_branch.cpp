@@ -33,12 +33,12 @@ class EntropyBranch final : public BranchPolicy {
 
 void EntropyBranchOptions::fields(FieldVisitor& visit) {
   enum_field(visit, "rule", rule, {"probability", "threshold"},
-             "base + weight * rise is the probability of branching, or branches where it is above the threshold");
+             "base + weight * rise is the probability of branching, or has to exceed the threshold");
   visit.field("initial", initial, "trajectories that start from the prompt", at_least(1));
-  visit.field("base", base, "where entropy did not rise", between(0, 1));
+  visit.field("base", base, "if entropy does not rise", between(0, 1));
   visit.field("weight", weight, "how much a rise of entropy adds to it", at_least(0));
-  visit.field("threshold", threshold, "of the rule of that name", between(0, 1));
-  visit.field("beam", beam, "a place is asked beam - 1 times", at_least(1));
+  visit.field("threshold", threshold, "for the rule of that name", between(0, 1));
+  visit.field("beam", beam, "beam - 1 decisions are taken at each place", at_least(1));
   enum_field(visit, "timing", timing, {"after_observation", "same_turn"}, "which turn's entropy decides");
   visit.field("entropy_tokens", measure.tokens, "first tokens of the turn whose entropy is summed", at_least(1));
   visit.field("entropy_candidates", measure.candidates, "candidates a token's entropy is taken over; 0: all",

@@ -101,8 +101,9 @@ TEST(BlockTable, KnowsWhichTokensLieInSharedBlocks) {
 }
 
 // The slow reference: each sequence is a list of its tokens' names, and the memory records which name each slot holds.
-struct Twin {
-  explicit Twin(int num_blocks) : pool(num_blocks), memory(static_cast<std::size_t>(num_blocks) * kBlockTokens, -1) {}
+struct SlowTables {
+  explicit SlowTables(int num_blocks)
+      : pool(num_blocks), memory(static_cast<std::size_t>(num_blocks) * kBlockTokens, -1) {}
 
   int& slot(const BlockTable& table, int position) {
     const auto block = static_cast<std::size_t>(table.blocks[static_cast<std::size_t>(position / kBlockTokens)]);
@@ -155,46 +156,46 @@ struct Twin {
   int next_name = 0;
 };
 
-int any_sequence(const Twin& twin, RandomStream& random) {
-  auto it = twin.tables.begin();
-  std::advance(it, static_cast<long>(random.below(twin.tables.size())));
+int any_sequence(const SlowTables& slow, RandomStream& random) {
+  auto it = slow.tables.begin();
+  std::advance(it, static_cast<long>(random.below(slow.tables.size())));
   return it->first;
 }
 
-void random_operation(Twin& twin, RandomStream& random) {
-  if (twin.tables.empty() || random.chance(0.1)) {
-    twin.tables[twin.next_sequence];
-    twin.tokens[twin.next_sequence++];
+void random_operation(SlowTables& slow, RandomStream& random) {
+  if (slow.tables.empty() || random.chance(0.1)) {
+    slow.tables[slow.next_sequence];
+    slow.tokens[slow.next_sequence++];
     return;
   }
-  const int sequence = any_sequence(twin, random);
-  BlockTable& table = twin.tables[sequence];
+  const int sequence = any_sequence(slow, random);
+  BlockTable& table = slow.tables[sequence];
   const double what = random.uniform();
   if (what < 0.55) {
     const int wanted = 1 + static_cast<int>(random.below(2 * kBlockTokens));
-    const int count = std::min(wanted, tokens_that_fit(twin.pool, table, twin.pool.num_free()));
-    ASSERT_LE(blocks_needed(twin.pool, table, count), twin.pool.num_free());
-    twin.append_tokens(sequence, count);
+    const int count = std::min(wanted, tokens_that_fit(slow.pool, table, slow.pool.num_free()));
+    ASSERT_LE(blocks_needed(slow.pool, table, count), slow.pool.num_free());
+    slow.append_tokens(sequence, count);
   } else if (what < 0.75) {
-    twin.fork_sequence(sequence, static_cast<int>(random.below(static_cast<std::uint64_t>(table.num_tokens) + 1)));
+    slow.fork_sequence(sequence, static_cast<int>(random.below(static_cast<std::uint64_t>(table.num_tokens) + 1)));
   } else if (what < 0.85) {
     const int kept = static_cast<int>(random.below(static_cast<std::uint64_t>(table.num_tokens) + 1));
-    truncate(twin.pool, table, kept);
-    twin.tokens[sequence].resize(kept);
+    truncate(slow.pool, table, kept);
+    slow.tokens[sequence].resize(kept);
   } else {
-    release(twin.pool, table);
-    twin.tables.erase(sequence);
-    twin.tokens.erase(sequence);
+    release(slow.pool, table);
+    slow.tables.erase(sequence);
+    slow.tokens.erase(sequence);
   }
 }
 
 TEST(BlockTable, HoldsEveryTokenUnderRandomForksAppendsTruncationsAndReleases) {
   for (std::uint64_t seed = 0; seed < 20; ++seed) {
-    Twin twin(24);
+    SlowTables slow(24);
     RandomStream random(seed);
     for (int i = 0; i < 300; ++i) {
-      random_operation(twin, random);
-      twin.check();
+      random_operation(slow, random);
+      slow.check();
       if (HasFatalFailure()) FAIL() << "seed " << seed << " operation " << i;
     }
   }

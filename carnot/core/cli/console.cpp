@@ -32,10 +32,15 @@ Exit ended(const Status& status, const Console& console) {
   return status ? Exit::Success : report(console, status.error());
 }
 
+Exit print(const Result<std::string>& text, const Console& console) {
+  if (!text) return report(console, text.error());
+  console.out << *text << std::flush;
+  return Exit::Success;
+}
+
 Exit write_output(const std::string& text, const std::filesystem::path& output, const Console& console) {
   if (!output.empty()) return ended(write_file_atomically(output, text), console);
-  console.out << text << std::flush;
-  return Exit::Success;
+  return print(text, console);
 }
 
 }  // namespace carnot

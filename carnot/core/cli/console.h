@@ -39,6 +39,9 @@ void warn(const Console& console, std::span<const std::string> warnings);
 /// Success, or what report says.
 Exit ended(const Status& status, const Console& console);
 
+/// Writes the text, or what report says.
+Exit print(const Result<std::string>& text, const Console& console);
+
 /// Writes `text` to the file `output`; to standard output where that is empty.
 Exit write_output(const std::string& text, const std::filesystem::path& output, const Console& console);
 

@@ -4,7 +4,6 @@
 #include <ostream>
 
 #include "carnot/core/cli/command.h"
-#include "carnot/core/cli/credit.h"
 #include "carnot/core/cli/run_files.h"
 #include "carnot/core/config/printer.h"
 

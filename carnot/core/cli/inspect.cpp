@@ -1,7 +1,6 @@
 #include <algorithm>
 #include <cstdlib>
 #include <optional>
-#include <ostream>
 
 #include "carnot/core/base/file.h"
 #include "carnot/core/base/json.h"
@@ -111,10 +110,7 @@ class InspectCommand final : public Command {
 
   Exit run(const Console& console) override {
     request_.colour = request_.colour && console.terminal && std::getenv("NO_COLOR") == nullptr;
-    const auto text = inspect(request_);
-    if (!text) return report(console, text.error());
-    console.out << *text << std::flush;
-    return Exit::Success;
+    return print(inspect(request_), console);
   }
 
  private:

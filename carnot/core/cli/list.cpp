@@ -1,7 +1,6 @@
 #include "carnot/core/cli/list.h"
 
 #include <algorithm>
-#include <ostream>
 
 #include "carnot/core/base/json.h"
 #include "carnot/core/cli/command.h"
@@ -96,7 +95,7 @@ Result<std::string> list_chats(const ListRequest& request) {
 }
 
 /// The three of them.
-std::string list_everything(bool json) {
+Result<std::string> list_everything(bool json) {
   if (json)
     return written(
         {{"methods", methods_json()}, {"environments", environments_json()}, {"chats", chat_family_names()}});
@@ -125,10 +124,7 @@ class ListCommand final : public Command {
     const auto topic = std::ranges::find(topics_, topic_, &ListTopic::name);
     if (topic != topics_.end() && topic->print == nullptr)
       return report(console, {"list " + topic_ + ": not in this build of carnot; `./run build` adds it"});
-    const Result<std::string> text = topic == topics_.end() ? list_everything(request_.json) : topic->print(request_);
-    if (!text) return report(console, text.error());
-    console.out << *text << std::flush;
-    return Exit::Success;
+    return print(topic == topics_.end() ? list_everything(request_.json) : topic->print(request_), console);
   }
 
  private:

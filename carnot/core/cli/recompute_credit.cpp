@@ -8,7 +8,7 @@
 #include "carnot/core/base/json.h"
 #include "carnot/core/config/document.h"
 #include "carnot/core/config/reader.h"
-#include "carnot/core/credit/members.h"
+#include "carnot/core/credit/rule.h"
 
 namespace carnot {
 namespace {

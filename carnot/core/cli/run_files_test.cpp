@@ -36,7 +36,7 @@ class RunFiles : public ::testing::Test {
   fs::path folder_;
 };
 
-TEST_F(RunFiles, StandInTheOrderOfTheirSteps) {
+TEST_F(RunFiles, AreInTheOrderOfTheirSteps) {
   for (const char* name : {"step_10.jsonl", "step_9.jsonl", "step_100.jsonl", "notes.txt", "step_x.jsonl"})
     write(std::string("rollouts/") + name);
   EXPECT_THAT(steps(rollouts_at(folder_)), ElementsAre(9, 10, 100));
@@ -44,7 +44,7 @@ TEST_F(RunFiles, StandInTheOrderOfTheirSteps) {
   EXPECT_THAT(steps(rollouts_at(folder_ / "validation" / "after.jsonl")), ElementsAre(-1));
 }
 
-TEST_F(RunFiles, AreMissedWithTheirName) {
+TEST_F(RunFiles, AreReportedMissingByName) {
   const auto none = rollouts_at(folder_);
   ASSERT_FALSE(none.ok());
   EXPECT_THAT(none.error().message, HasSubstr("found no rollouts/step_N.jsonl in it"));

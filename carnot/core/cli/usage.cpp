@@ -1,31 +1,20 @@
 #include "carnot/core/cli/usage.h"
 
 #include <algorithm>
+#include <map>
+#include <string_view>
 
-#include "carnot/core/base/single_quotes.h"
 #include "carnot/core/base/strings.h"
+#include "carnot/core/config/printer.h"
 
 namespace carnot {
+
+extern const std::string_view kCompletionOfBash, kManualPage;  // completion.bash, carnot.1
+
 namespace {
 
 constexpr std::size_t kHelpColumn = 34;
 constexpr std::size_t kWidth = 100;
-
-/// `text` from column `indent` on, broken at blanks; the first line is there already.
-std::string wrapped(const std::string& text, std::size_t indent) {
-  std::string out;
-  std::size_t column = indent;
-  for (std::size_t at = 0; at < text.size();) {
-    const std::size_t end = std::min(text.find(' ', at), text.size());
-    const bool breaks = column > indent && column + 1 + (end - at) > kWidth;
-    if (column > indent) out += breaks ? "\n" + std::string(indent, ' ') : " ";
-    column = breaks ? indent : column + (column > indent ? 1 : 0);
-    out += text.substr(at, end - at);
-    column += end - at;
-    at = end + 1;
-  }
-  return out;
-}
 
 std::string help_of(const OptionUsage& option) {
   std::string text = option.help;
@@ -34,10 +23,9 @@ std::string help_of(const OptionUsage& option) {
 }
 
 std::string entry(const std::string& name, const std::string& help) {
-  std::string line = "  " + name;
-  if (line.size() + 2 > kHelpColumn) line += "\n";
-  const std::size_t last = line.ends_with('\n') ? 0 : line.size();
-  return line + std::string(kHelpColumn - last, ' ') + wrapped(help, kHelpColumn) + "\n";
+  const std::string line = "  " + name, lines = wrapped(help, std::string(kHelpColumn, ' '), kWidth);
+  const bool fits = line.size() + 2 <= kHelpColumn;
+  return fits ? line + lines.substr(line.size()) : line + "\n" + lines;
 }
 
 std::string shown_name(const OptionUsage& option) {
@@ -74,29 +62,24 @@ std::string bash_case(const CommandUsage& usage, std::span<const CommandUsage> u
   return text + "      ;;\n";
 }
 
+/// `text` with each name in double braces replaced.
+std::string filled(std::string_view text, const std::map<std::string, std::string>& values) {
+  std::string out(text);
+  for (const auto& [name, value] : values) {
+    const std::size_t at = out.find("{{" + name + "}}");
+    CARNOT_CHECK(at != out.npos, name);
+    out.replace(at, name.size() + 4, value);
+  }
+  return out;
+}
+
 std::string bash_script(std::span<const CommandUsage> usages, std::span<const std::string> keys) {
-  std::vector<std::string> assignments;
-  for (const std::string& key : keys) assignments.push_back(key + "=");
-  std::string text = "_carnot_keys=" + in_single_quotes(join(assignments, " ")) +
-                     "\n"
-                     "_carnot() {\n"
-                     "  local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD-1]} flags= words=\n"
-                     "  COMPREPLY=()\n"
-                     "  if [ \"$COMP_CWORD\" -eq 1 ]; then\n"
-                     "    COMPREPLY=($(compgen -W " +
-                     in_single_quotes(join(names_of(usages), " ") + " --help --version") +
-                     " -- \"$word\"))\n"
-                     "    return\n"
-                     "  fi\n"
-                     "  case ${COMP_WORDS[1]} in\n";
-  for (const CommandUsage& usage : usages) text += bash_case(usage, usages);
-  return text +
-         "  esac\n"
-         "  case $word in -*) words=$flags ;; esac\n"
-         "  COMPREPLY=($(compgen -W \"$words\" -- \"$word\"))\n"
-         "  case ${COMPREPLY[0]} in *=) compopt -o nospace 2>/dev/null ;; esac\n"
-         "}\n"
-         "complete -o default -o bashdefault -F _carnot carnot\n";
+  std::string assignments, cases;
+  for (const std::string& key : keys) assignments += (assignments.empty() ? "" : " ") + key + "=";
+  for (const CommandUsage& usage : usages) cases += bash_case(usage, usages);
+  return filled(kCompletionOfBash, {{"keys", in_single_quotes(assignments)},
+                                    {"commands", in_single_quotes(join(names_of(usages), " ") + " --help --version")},
+                                    {"cases", cases}});
 }
 
 std::string fish_script(std::span<const CommandUsage> usages, std::span<const std::string> keys) {
@@ -162,15 +145,9 @@ std::string completion_script(const std::string& shell, std::span<const CommandU
 }
 
 std::string manual_page(std::span<const CommandUsage> usages, const std::string& version) {
-  std::string text = ".TH CARNOT 1 \"\" \"carnot " + version +
-                     "\" \"User Commands\"\n.SH NAME\ncarnot \\- reinforcement learning of language\\-model agents\n"
-                     ".SH SYNOPSIS\n.B carnot\n.I COMMAND\n[\\fIARGUMENT\\fR ...]\n.SH COMMANDS\n"
-                     "Settings are\n.IR key = value ,\nwith the keys of a recipe;\n.B carnot help keys\nlists them.\n";
-  for (const CommandUsage& usage : usages) text += manual_section(usage);
-  return text +
-         ".SH EXIT STATUS\n.TP\n.B 0\nsuccess\n.TP\n.B 1\nbad input, or a run that failed; the message is on standard "
-         "error\n.TP\n.B 2\nthe command line could not be understood\n.TP\n.B 70\na bug\n.TP\n.B 130\nstopped by a "
-         "signal, after a checkpoint was written\n";
+  std::string commands;
+  for (const CommandUsage& usage : usages) commands += manual_section(usage);
+  return filled(kManualPage, {{"version", version}, {"commands", commands}});
 }
 
 }  // namespace carnot

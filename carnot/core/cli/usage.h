@@ -1,4 +1,4 @@
-// cli/usage.h -- what commands take, as texts: --help, completion scripts, the manual page.
+// cli/usage.h -- what commands take, in words: --help, completion scripts, the manual page.
 #pragma once
 
 #include <span>

@@ -110,9 +110,24 @@ Status agree(Collectives& collectives, const Status& mine, const std::string& wh
   return Done{};
 }
 
+Result<std::string> bytes_of_first_rank(Collectives& collectives, const std::string& what,
+                                        const std::function<Result<std::string>()>& make) {
+  std::string mine;
+  if (collectives.rank() == 0) {
+    const auto made = make();
+    mine = made ? kSuccess + *made : kFailure + made.error().message;
+  }
+  const std::string first = from_first_rank(collectives, mine, what);
+  CARNOT_RETURN_IF_ERROR(status_of_bytes(first));
+  return first.substr(1);
+}
+
 Status on_first_rank(Collectives& collectives, const std::string& what, const std::function<Status()>& body) {
-  return status_of_bytes(
-      from_first_rank(collectives, collectives.rank() == 0 ? bytes_of_status(body()) : std::string(), what));
+  CARNOT_RETURN_IF_ERROR(bytes_of_first_rank(collectives, what, [&]() -> Result<std::string> {
+    CARNOT_RETURN_IF_ERROR(body());
+    return std::string();
+  }));
+  return Done{};
 }
 
 }  // namespace carnot

@@ -28,8 +28,8 @@ class GroupLost : public std::runtime_error {
  public:
   GroupLost(const std::string& message, bool is_to_tell) : std::runtime_error(message), is_to_tell_(is_to_tell) {}
 
-  /// Whether this rank is the one that tells the user: the one that found out. Where the group's store was lost the
-  /// ranks cannot agree on one, and on each machine one tells.
+  /// Whether this rank reports the loss to the user: the one that found out does. If the group's store was lost the
+  /// ranks cannot agree on one, and one reports on each machine.
   bool is_to_tell() const { return is_to_tell_; }
 
  private:
@@ -113,7 +113,7 @@ void wait_for_all(Collectives& collectives, const std::string& what);
 std::string from_first_rank(Collectives& collectives, const std::string& bytes, const std::string& what);
 
 /// What `body` gives on rank 0, the only one that calls it, on all ranks. It may take any time: `body` asks the
-/// function that it gets several times a second, which tells the others that there is still something to wait for, and
+/// function that it gets several times a second, which shows the others that there is still something to wait for, and
 /// says no once `go_on` does on any rank.
 std::string await_first_rank(Collectives& collectives,
                              const std::function<std::string(const std::function<bool()>& go_on)>& body,
@@ -128,10 +128,13 @@ Status agree(Collectives& collectives, const Status& mine, const std::string& wh
 /// What this rank has, if all have one; else the first rank's error.
 template <class T>
 Result<T> agreed(Collectives& collectives, Result<T> mine, const std::string& what) {
-  const Status all = agree(collectives, mine ? Status(Done{}) : Status(mine.error()), what);
-  if (!all) return all.error();
+  CARNOT_RETURN_IF_ERROR(agree(collectives, mine ? Status(Done{}) : Status(mine.error()), what));
   return mine;
 }
+
+/// What `make` gives on rank 0, the only one that calls it, on all ranks: bytes, or why it has none.
+Result<std::string> bytes_of_first_rank(Collectives& collectives, const std::string& what,
+                                        const std::function<Result<std::string>()>& make);
 
 /// Rank 0 does it, as with files that all share; all ranks learn how it ended.
 Status on_first_rank(Collectives& collectives, const std::string& what, const std::function<Status()>& body);

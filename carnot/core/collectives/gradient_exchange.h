@@ -1,5 +1,5 @@
 // collectives/gradient_exchange.h -- gradients of several ranks added in an order that their number does not change,
-// each rank keeping the sums of its own slice alone (ZeRO-2, Rajbhandari et al. 2020).
+// each rank keeping the sums of its own slice only (ZeRO-2, Rajbhandari et al. 2020).
 //
 // A step's work is cut into virtual shards. Their number is fixed, and the ranks take them in turn: rank r computes the
 // shards r, r + size, r + 2 size ... The gradients of a shard travel in buckets: each goes to its owners as soon as it

@@ -1,4 +1,4 @@
-// collectives/in_flight.h -- a few collectives at a time that go on by themselves, and what is done with their results.
+// collectives/in_flight.h -- a few collectives under way at a time, and what is done with their results.
 #pragma once
 
 #include <ATen/core/Tensor.h>

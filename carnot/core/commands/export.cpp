@@ -24,12 +24,7 @@ class ExportCommand final : public Command {
     take.flag("--overwrite", options_.overwrite, "replace what an earlier export wrote");
   }
 
-  Exit run(const Console& console) override {
-    const auto written = export_model(options_);
-    if (!written) return report(console, written.error());
-    console.out << *written << std::flush;
-    return Exit::Success;
-  }
+  Exit run(const Console& console) override { return print(export_model(options_), console); }
 
  private:
   ExportOptions options_;

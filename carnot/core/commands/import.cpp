@@ -18,12 +18,7 @@ class ImportCommand final : public Command {
     take.flag("--overwrite", options_.overwrite, "replace what an earlier import or export wrote");
   }
 
-  Exit run(const Console& console) override {
-    const auto written = import_model(options_);
-    if (!written) return report(console, written.error());
-    console.out << *written << std::flush;
-    return Exit::Success;
-  }
+  Exit run(const Console& console) override { return print(import_model(options_), console); }
 
  private:
   ImportOptions options_;

@@ -58,8 +58,7 @@ Exit print_recipe_keys(const std::filesystem::path& path, const std::vector<std:
                        const Console& console) {
   auto recipe = read_recipe(path, overrides);
   if (!recipe) return report(console, recipe.error());
-  console.out << help_text(recipe->table()) << std::flush;
-  return Exit::Success;
+  return print(help_text(recipe->table()), console);
 }
 
 Result<std::string> list_recipe_keys(const ListRequest& request) {

@@ -1,4 +1,4 @@
-// commands/recipe_keys.h -- recipes as commands read them, and their keys as texts.
+// commands/recipe_keys.h -- recipes as commands read them, and their keys in words.
 #pragma once
 
 #include <filesystem>

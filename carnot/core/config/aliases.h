@@ -31,7 +31,10 @@ struct Alias {
   std::string_view environment{};  ///< the environment that has our key; with others a note applies, or it is refused
 };
 
-/// The tables, in the order of the docs. TRL's has the names of GRPOConfig, TrainingArguments and ModelConfig.
+/// The tables, in the order of the docs: a line of verl_keys.txt and trl_keys.txt each, which has their key, then what
+/// there is of it, in columns: `= ours, ours`; `theirs -> ours` for a word; `ignored: note`; `refused: advice`; `in
+/// environment`; `divides key`; `after text`; `weakest` or `switch` for its rank. TRL's has the names of GRPOConfig,
+/// TrainingArguments and ModelConfig.
 std::span<const Alias> verl_aliases();
 std::span<const Alias> trl_aliases();
 

@@ -63,7 +63,7 @@ class Document {
   /// are kept in problems(), to be reported together with those that the reader finds.
   static Result<Document> load(const std::filesystem::path& path, const RecipeSource& source = {});
 
-  /// The same for a text; `name` is for messages, and its folder is where `extends` looks.
+  /// The same for a string; `name` is for messages, and its folder is where `extends` looks.
   static Result<Document> parse(std::string_view text, const std::string& name, const RecipeSource& source = {});
 
   /// The setting in force; for "section.name" also the section written as that name. Null if there is none.

@@ -162,11 +162,11 @@ TEST(Aliases, TakeWhatHoldsHereAnyway) {
   EXPECT_THAT(document.settings(), IsEmpty());
 }
 
-TEST(Aliases, ASwitchThatIsOffSetsItsCoefficient) {
+TEST(Aliases, ABoolThatIsOffSetsItsCoefficient) {
   EXPECT_EQ(value_of(parsed("actor_rollout_ref.actor.use_kl_loss: False\n"), "objective.kl_coefficient"), "0");
 }
 
-TEST(Aliases, ASwitchThatIsOffWinsOverItsCoefficientWithANote) {
+TEST(Aliases, ABoolThatIsOffWinsOverItsCoefficientWithANote) {
   const Document verl = parsed("algorithm: {use_kl_in_reward: False, kl_ctrl: {kl_coef: 0.001}}\n");
   EXPECT_THAT(verl.problems(), IsEmpty());
   EXPECT_EQ(value_of(verl, "objective.kl_in_reward"), "0");
@@ -325,7 +325,7 @@ TEST(Refused, DeepNestingWhereverItComesFrom) {
   EXPECT_THAT(error_of(dashes), StartsWith("r.yaml:"));
 }
 
-TEST(Refused, WhatIsNoText) {
+TEST(Refused, WhatIsNotText) {
   EXPECT_THAT(error_of(std::string("a: 1\n\0", 6)), StartsWith("r.yaml:2:1: a zero byte"));
   EXPECT_THAT(error_of("a: " + std::string(2 << 20, 'x')), HasSubstr("larger than 1 MiB"));
 }
@@ -346,7 +346,7 @@ class Extends : public ::testing::Test {
   std::filesystem::path folder_;
 };
 
-TEST_F(Extends, LaysTheRecipeOverItsBase) {
+TEST_F(Extends, AppliesTheRecipeOverItsBase) {
   write("base.yaml", "seed: 1\nenv:\n  name: maze\n  size: 6\n");
   const auto path = write("inner/own.yaml", "extends: ../base.yaml\nenv:\n  size: 9\n");
   const auto document = Document::load(path);
@@ -365,7 +365,7 @@ TEST_F(Extends, NamesAMissingBaseAndWhoAsked) {
   EXPECT_THAT(document.error().message, HasSubstr("No such file"));
 }
 
-TEST_F(Extends, NoticesACircle) {
+TEST_F(Extends, NoticesACycle) {
   const auto path = write("a.yaml", "extends: b.yaml\n");
   write("b.yaml", "extends: a.yaml\n");
   const auto document = Document::load(path);

@@ -17,7 +17,7 @@ TEST(Numbers, AreReadAsRecipesWriteThem) {
   EXPECT_EQ(parse_number("-.inf"), -std::numeric_limits<double>::infinity());
 }
 
-TEST(Numbers, RefuseWordsAndLeftovers) {
+TEST(Numbers, RefuseWordsAndTrailingText) {
   for (const char* text : {"", "abc", "1x", "0x10", "nan", ".nan", "inf", "1 2", "+-1", "1e999"})
     EXPECT_FALSE(parse_number(text)) << text;
 }
@@ -31,14 +31,14 @@ TEST(Numbers, AreWrittenSoThatTheSameBitsComeBack) {
   }
 }
 
-TEST(WholeNumbers, AcceptWholeExponentsAndNothingBroken) {
+TEST(Integers, AcceptIntegerExponentsOnly) {
   EXPECT_EQ(parse_whole_number("1e4"), 10000);
   EXPECT_EQ(parse_whole_number("9223372036854775807"), INT64_MAX);
   for (const char* text : {"1.5", "1e-1", "9223372036854775808", "1e300", ".inf", "true", ""})
     EXPECT_FALSE(parse_whole_number(text)) << text;
 }
 
-TEST(Switches, AcceptYamlsWordsOnly) {
+TEST(Bools, AcceptYamlsWordsOnly) {
   EXPECT_EQ(parse_switch("yes"), true);
   EXPECT_EQ(parse_switch("off"), false);
   EXPECT_FALSE(parse_switch("1"));

@@ -76,25 +76,6 @@ std::string markdown_cell(std::string text) {
   return text;
 }
 
-/// Breaks at spaces; every line begins with `indent`.
-std::string wrapped(const std::string& text, const std::string& indent, std::size_t width) {
-  std::string out;
-  std::string line = indent;
-  std::size_t at = 0;
-  while (at < text.size()) {
-    const std::size_t end = std::min(text.find(' ', at), text.size());
-    const std::string word = text.substr(at, end - at);
-    const bool fits = line.size() + 1 + word.size() <= width || line == indent;
-    if (!fits) {
-      out += line + "\n";
-      line = indent;
-    }
-    line += (line == indent ? "" : " ") + word;
-    at = end + 1;
-  }
-  return out + line + "\n";
-}
-
 }  // namespace
 
 void FieldTable::enter(std::string_view section) {
@@ -140,6 +121,24 @@ void FieldTable::field(std::string_view name, std::vector<double>& value, std::s
 void FieldTable::field(std::string_view name, std::vector<std::string>& value, std::string_view help,
                        const Limits& limits) {
   put(name, "list[str]", yaml_list(value, yaml_text), describe(limits), help);
+}
+
+std::string wrapped(const std::string& text, const std::string& indent, std::size_t width) {
+  std::string out;
+  std::string line = indent;
+  std::size_t at = 0;
+  while (at < text.size()) {
+    const std::size_t end = std::min(text.find(' ', at), text.size());
+    const std::string word = text.substr(at, end - at);
+    const bool fits = line.size() + 1 + word.size() <= width || line == indent;
+    if (!fits) {
+      out += line + "\n";
+      line = indent;
+    }
+    line += (line == indent ? "" : " ") + word;
+    at = end + 1;
+  }
+  return out + line + "\n";
 }
 
 std::string to_yaml(const FieldTable& table) {

@@ -52,6 +52,9 @@ class FieldTable final : public FieldVisitor {
   std::vector<FieldRow> rows_{};
 };
 
+/// `text` broken at spaces; every line begins with `indent` and ends with a line break.
+std::string wrapped(const std::string& text, const std::string& indent, std::size_t width);
+
 /// A recipe that sets every field to its present value.
 std::string to_yaml(const FieldTable& table);
 

@@ -117,7 +117,7 @@ TEST(ToYaml, JoinsThePassesOfOneSection) {
   EXPECT_EQ(to_yaml(table), "env:\n  name: sokoban\n  rate: 1e-06\n  stops: []\nname: maze\n");
 }
 
-TEST(Help, TellsKeyTypeDefaultLimitsAndMeaning) {
+TEST(Help, ShowsKeyTypeDefaultLimitsAndMeaning) {
   Options options;
   FieldTable table;
   table.add("train", options);

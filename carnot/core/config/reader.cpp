@@ -222,8 +222,8 @@ std::string ConfigReader::nearest(const std::string& key) const {
 std::string ConfigReader::meant(const std::string& key) const {
   const std::string familiar(familiar_key(last_word(key)));
   const std::string section(section_of(key));
-  const std::string beside = section + (section.empty() ? "" : ".") + std::string(last_word(familiar));
-  if (!familiar.empty() && fields_.count(beside) > 0) return beside;
+  const std::string sibling = section + (section.empty() ? "" : ".") + std::string(last_word(familiar));
+  if (!familiar.empty() && fields_.count(sibling) > 0) return sibling;
   return fields_.count(familiar) > 0 ? familiar : nearest(key);
 }
 

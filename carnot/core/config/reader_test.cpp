@@ -86,7 +86,7 @@ TEST(ConfigReader, FillsEveryTypeOfField) {
   EXPECT_EQ(options.optimizer.learning_rate, 3e-4);
 }
 
-TEST(ConfigReader, AListOfOneItemNeedsNoBracketsAndAnEmptyTextIsAnEmptyList) {
+TEST(ConfigReader, AListOfOneItemNeedsNoBracketsAndAnEmptyStringIsAnEmptyList) {
   TrainOptions options;
   EXPECT_THAT(problems("train: {weights: 0.5, stops: two}\n", {}, &options), ElementsAre());
   EXPECT_THAT(options.weights, ElementsAre(0.5));
@@ -206,7 +206,7 @@ TEST(ConfigReader, ReportsAProblemOnceHoweverOftenItIsRead) {
             "r.yaml:1:1: env.size: expected an integer at least 3 and at most 20, found 99");
 }
 
-TEST(ConfigReader, AppliesOneSectionOnTopOfWhatStandsInTheOptions) {
+TEST(ConfigReader, AppliesOneSectionOnTopOfTheOptions) {
   const auto document = Document::parse("train.steps: 7\n", "r.yaml");
   ConfigReader reader(*document);
   TrainOptions options{.steps = 1, .note = "set by the method"};

@@ -11,7 +11,7 @@ namespace {
 
 std::string shown(const Document& document, std::string_view key) { return document.find(key)->value.shown(); }
 
-TEST(RecipePaths, ARelativePathIsLookedForFromTheWorkingDirectoryAndThenFromTheRecipesFolder) {
+TEST(RecipePaths, ARelativePathIsLookedUpFromTheWorkingDirectoryAndThenFromTheRecipesFolder) {
   const auto folder = std::filesystem::path(::testing::TempDir()) / ("recipe_paths_" + std::to_string(::getpid()));
   std::filesystem::create_directories(folder);
   const std::string at = folder.string();

@@ -2,8 +2,8 @@
 
 #include <cmath>
 
-#include "carnot/core/credit/leave_one_out.h"
-#include "carnot/core/credit/other_baselines.h"
+#include "carnot/core/credit/group_estimator.h"
+#include "carnot/core/credit/group_relative.h"
 #include "carnot/core/credit/reinforce.h"
 #include "reference/group_advantage.h"
 #include "testing/random_groups.h"
@@ -68,7 +68,7 @@ TEST(NonzeroScaled, GrowsWhereFewTrajectoriesHaveAReward) {
   EXPECT_DOUBLE_EQ(advantage[1], 4 * -0.25);
 }
 
-TEST(BestOfGroup, GetsItsLeadAndNobodyElseAnything) {
+TEST(BestOfGroup, GetsItsLeadAndTheOthersNothing) {
   const auto advantage = first_advantages(best_of_group({.divide_by_std = false}), {0.2, 1, 0.7}, {1, 1, 1});
   EXPECT_DOUBLE_EQ(advantage[0], 0);
   EXPECT_DOUBLE_EQ(advantage[1], 0.3);

@@ -7,7 +7,7 @@
 
 #include "carnot/core/base/random.h"
 #include "carnot/core/base/statistics.h"
-#include "carnot/core/credit/members.h"
+#include "carnot/core/credit/rule.h"
 
 namespace carnot {
 namespace {
@@ -96,6 +96,16 @@ std::vector<double> modulation(std::span<const double> entropies, const EntropyM
     factors[r] = std::exp(-options.lambda * (entropies[r] - *low) / (spread + options.epsilon));
   const double divisor = mean(factors) + options.epsilon;
   for (double& factor : factors) factor /= divisor;
+  return factors;
+}
+
+std::vector<double> entropy_scale(std::span<const double> entropies, double strength) {
+  std::vector<double> factors(entropies.size(), 1.0);
+  if (strength == 0 || all_equal(entropies)) return factors;
+  const double centre = mean(entropies);
+  const double deviation = std_sample(entropies);
+  const double divisor = deviation > 0 ? deviation : 1;
+  for (std::size_t t = 0; t < factors.size(); ++t) factors[t] = 1 + strength * ((entropies[t] - centre) / divisor);
   return factors;
 }
 

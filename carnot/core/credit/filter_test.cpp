@@ -35,7 +35,7 @@ TEST(DropZeroVariance, ReadsRawScores) {
   EXPECT_EQ(drop_zero_variance(0).keep(std::vector{group}), std::vector<bool>{false});
 }
 
-TEST(DropZeroVariance, DoesNotSeeMembersThatOurMachineryLost) {
+TEST(DropZeroVariance, IgnoresMembersLostToInfrastructureFailures) {
   Group group = group_of({1, 1, 0});
   group.trees[2].leaves[0].outcome = Outcome::InfraFailed;
   EXPECT_EQ(drop_zero_variance(0).keep(std::vector{group}), std::vector<bool>{false});
@@ -82,7 +82,7 @@ TEST(KeepMostVaried, EqualsItsDefinitionOnRandomGroups) {
   }
 }
 
-TEST(EveryFilter, DecidesAsIfFailedMembersHadNeverBeen) {
+TEST(EveryFilter, DecidesAsIfFailedMembersDidNotExist) {
   RandomStream random(11);
   int absent = 0;
   for (int trial = 0; trial < 200; ++trial) {
@@ -115,7 +115,7 @@ TEST(GroupFilter, SaysWhichOfItsKeysItsNameLeavesUnread) {
   EXPECT_FALSE(keep_most_varied(0.5).unread_keys().contains("keep_share"));
 }
 
-TEST(ApplyFilter, DropsTheLeavesOfGroupsThatGo) {
+TEST(ApplyFilter, DropsTheLeavesOfTheOtherGroups) {
   std::vector<Group> groups = {group_of({1, 1}), group_of({1, 0})};
   EXPECT_EQ(apply_filter(drop_zero_variance(0), groups), 1);
   for (const Tree& tree : groups[0].trees) EXPECT_TRUE(tree.leaves[0].dropped);

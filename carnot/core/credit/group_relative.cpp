@@ -1,6 +1,89 @@
 #include "carnot/core/credit/group_relative.h"
 
 namespace carnot {
+namespace {
+
+using StandardOf = std::function<Standard(std::span<const double>)>;
+
+void credit_trajectories(std::span<const Trajectory> trajectories, CreditTable& table, const StandardOf& standard_of) {
+  for (const auto& members : members_by_group(trajectories)) {
+    const std::vector<double> rewards = rewards_of(table, members);
+    const Standard standard = standard_of(rewards);
+    for (std::size_t i = 0; i < members.size(); ++i) {
+      const auto member = static_cast<std::size_t>(members[i]);
+      add_to_all_turns(table[member].advantage, trajectories[member], standard.of(rewards[i]));
+    }
+  }
+}
+
+void credit_rows(std::span<const Trajectory> trajectories, CreditTable& table, Statistics statistics,
+                 const StandardOf& standard_of) {
+  for (const auto& members : members_by_group(trajectories)) {
+    const std::vector<CreditRow> rows = rows_of(trajectories, table, members);
+    const Standard standard = standard_of(counted_rewards(rows, statistics));
+    for (const CreditRow& row : rows) {
+      const auto member = static_cast<std::size_t>(row.trajectory);
+      add_to_turn(table[member].advantage, trajectories[member], row.turn, standard.of(row.reward));
+    }
+  }
+}
+
+Standard against_the_others(std::span<const double> rewards, Singleton singleton) {
+  Standard standard = standard_of(rewards, {.divide_by_std = false, .singleton = singleton});
+  const double n = static_cast<double>(rewards.size());
+  if (rewards.size() > 1) standard.divisor = (n - 1) / n;
+  return standard;
+}
+
+}  // namespace
+
+void statistics_field(FieldVisitor& visit, Statistics& statistics) {
+  enum_field(visit, "statistics", statistics, {"trajectories", "rows", "first_rows"},
+             "what counts once in a group's statistics: trajectories, every turn, or each one's first turn");
+}
+
+CreditRule against_group(std::string name, Statistics statistics, StandardOf standard) {
+  const auto apply = [statistics, standard](std::span<const Trajectory> trajectories, CreditTable& table) {
+    if (statistics == Statistics::Trajectories)
+      credit_trajectories(trajectories, table, standard);
+    else
+      credit_rows(trajectories, table, statistics, standard);
+  };
+  const bool needs_siblings = statistics == Statistics::Trajectories && standard(std::vector{1.0}).of(1) == 0;
+  return {.name = std::move(name), .apply = apply, .needs_siblings = needs_siblings};
+}
+
+std::vector<CreditRow> rows_of(std::span<const Trajectory> trajectories, const CreditTable& table,
+                               std::span<const int> members) {
+  std::vector<CreditRow> rows;
+  for (int member : members) {
+    const Trajectory& one = trajectories[member];
+    const double shaping = table[member].total_reward() - one.penalised_score();
+    for (int k = 0; k < one.num_turns(); ++k)
+      if (one.turn(k).num_sampled() > 0)
+        rows.push_back({.trajectory = member, .turn = k, .reward = one.leaf().score + one.turn(k).penalty + shaping});
+  }
+  return rows;
+}
+
+std::vector<double> counted_rewards(std::span<const CreditRow> rows, Statistics statistics) {
+  std::vector<double> rewards;
+  for (std::size_t r = 0; r < rows.size(); ++r)
+    if (statistics == Statistics::Rows || r == 0 || rows[r].trajectory != rows[r - 1].trajectory)
+      rewards.push_back(rows[r].reward);
+  return rewards;
+}
+
+void LeaveOneOutOptions::fields(FieldVisitor& visit) {
+  singleton_field(visit, singleton);
+  statistics_field(visit, statistics);
+}
+
+CreditRule leave_one_out(const LeaveOneOutOptions& options) {
+  return against_group("leave_one_out", options.statistics, [singleton = options.singleton](auto rewards) {
+    return against_the_others(rewards, singleton);
+  });
+}
 
 void GroupRelativeOptions::fields(FieldVisitor& visit) {
   normalisation.fields(visit);

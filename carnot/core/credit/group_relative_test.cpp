@@ -68,7 +68,7 @@ TEST(GroupRelative, IsUnmovedByMembersThatDoNotCount) {
   EXPECT_GT(absent, 500);
 }
 
-TEST(GroupRelative, CountsRowsWhereAsked) {
+TEST(GroupRelative, CountsRowsIfAsked) {
   // Two trajectories of one and of three turns: 1 and 0, the second with a penalty on its last turn.
   Group group;
   for (int turns : {1, 3}) {

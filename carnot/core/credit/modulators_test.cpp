@@ -5,14 +5,12 @@
 #include <cmath>
 #include <set>
 
-#include "carnot/core/credit/bilevel_gae.h"
 #include "carnot/core/credit/entropy_modulate.h"
-#include "carnot/core/credit/entropy_scale.h"
-#include "carnot/core/credit/leave_one_out.h"
-#include "carnot/core/credit/other_baselines.h"
+#include "carnot/core/credit/gae.h"
+#include "carnot/core/credit/group_estimator.h"
+#include "carnot/core/credit/group_relative.h"
 #include "carnot/core/credit/reinforce.h"
 #include "carnot/core/credit/reward.h"
-#include "carnot/core/credit/shared_prefix.h"
 #include "carnot/core/credit/span_weight.h"
 #include "carnot/core/credit/step_group.h"
 #include "carnot/core/credit/token_gain.h"
@@ -85,7 +83,7 @@ TEST(EntropyModulate, EqualsItsDefinitionOnRandomGroups) {
   EXPECT_GT(moved, 2000);
 }
 
-TEST(EntropyModulate, ShuffleDealsTheSameFactorsOut) {
+TEST(EntropyModulate, ShufflePermutesTheSameFactors) {
   RandomStream random(42);
   int different = 0;
   for (int trial = 0; trial < 50; ++trial) {
@@ -164,7 +162,7 @@ TEST(SpanWeight, EqualsItsDefinitionOnRandomGroups) {
   EXPECT_GT(compared, 3000);
 }
 
-TEST(SpanWeight, TakesItsSignalWhereAsked) {
+TEST(SpanWeight, ReadsTheSignalThatItIsGiven) {
   RandomStream random(44);
   const auto groups =
       testing::random_groups(random, {.groups = 6, .invalid_share = 0, .columns = testing::all_columns()});
@@ -194,7 +192,7 @@ TEST(EntropyScale, IsOneWithoutStrengthAndFollowsTheZScore) {
   EXPECT_THAT(entropy_scale(std::vector<double>{2}, 0.2), ElementsAre(1));
 }
 
-TEST(AddOns, WithNeutralSettingsAreTheIdentityToTheBit) {
+TEST(AddOns, WithNeutralSettingsAreTheIdentityBitForBit) {
   RandomStream random(45);
   const std::vector<CreditRule> neutral = {entropy_modulate({.lambda = 0}), span_weight({.alpha = 1, .beta = 0}),
                                            step_group({.weight = 0}), turn_group_gain({.weight = 0, .clip_swing = 0})};
@@ -213,7 +211,7 @@ TEST(AddOns, WithNeutralSettingsAreTheIdentityToTheBit) {
   }
 }
 
-TEST(SharedPrefix, OnChainsIsTheIdentityToTheBit) {
+TEST(SharedPrefix, OnChainsIsTheIdentityBitForBit) {
   RandomStream random(46);
   const auto groups = testing::random_groups(random, {.groups = 50, .branch_share = 0});
   const auto all = trajectories(groups);
@@ -316,7 +314,7 @@ TEST(EntropyCoefficient, GivesThePublishedVectors) {
   EXPECT_NEAR(after(.5), 1e-5, 1e-12);
 }
 
-TEST(EntropyCoefficient, GoesOnFromAStoredState) {
+TEST(EntropyCoefficient, ContinuesFromAStoredState) {
   const AdaptiveEntropyOptions options{.enabled = true, .warmup = 2};
   EntropyCoefficient straight{.coefficient = 2e-4};
   for (int step = 0; step < 4; ++step) straight.update(options, 0.01);
@@ -327,7 +325,7 @@ TEST(EntropyCoefficient, GoesOnFromAStoredState) {
   EXPECT_EQ(resumed.step, 5);
 }
 
-TEST(AdaptiveCoefficients, StayWhereNotEnabled) {
+TEST(AdaptiveCoefficients, AreConstantUnlessEnabled) {
   EntropyCoefficient entropy{.coefficient = 0.5};
   entropy.update({}, 100);
   EXPECT_EQ(entropy.coefficient, 0.5);

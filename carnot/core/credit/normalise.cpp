@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "carnot/core/base/statistics.h"
-#include "carnot/core/credit/members.h"
+#include "carnot/core/credit/rule.h"
 
 namespace carnot {
 namespace {

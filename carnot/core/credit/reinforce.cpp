@@ -1,6 +1,6 @@
 #include "carnot/core/credit/reinforce.h"
 
-#include "carnot/core/credit/members.h"
+#include "carnot/core/credit/rule.h"
 
 namespace carnot {
 namespace {

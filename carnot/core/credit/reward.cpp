@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "carnot/core/base/statistics.h"
-#include "carnot/core/credit/members.h"
 #include "carnot/core/credit/normalise.h"
+#include "carnot/core/credit/rule.h"
 
 namespace carnot {
 namespace {

@@ -9,7 +9,7 @@
 namespace carnot {
 namespace {
 
-TEST(Rewards, StartOnTheLastSampledToken) {
+TEST(Rewards, ArePlacedOnTheLastSampledTokenAtFirst) {
   RandomStream random(7);
   for (int trial = 0; trial < 300; ++trial) {
     const auto groups = testing::random_groups(random, {.dropped_share = 0.2});
@@ -27,7 +27,7 @@ TEST(Rewards, StartOnTheLastSampledToken) {
   }
 }
 
-TEST(TurnRewards, StandOnTheTurnThatEarnedThem) {
+TEST(TurnRewards, ArePlacedOnTheTurnThatEarnedThem) {
   Tree tree;
   tree.turns.push_back({.tokens = {1, 2, 3},
                         .sampled_begin = 0,

@@ -70,7 +70,7 @@ void weigh_actions(std::span<const Trajectory> trajectories, CreditTable& table,
 }  // namespace
 
 void SpanWeightOptions::fields(FieldVisitor& visit) {
-  visit.field("alpha", alpha, "weight of sampled tokens that are no action", at_least(0));
+  visit.field("alpha", alpha, "weight of sampled tokens that are not an action", at_least(0));
   visit.field("beta", beta, "action tokens weigh 1 + beta * sigmoid(z of the signal)", at_least(0));
   visit.field("epsilon", epsilon, "added to the variance of the signal", above(0));
   enum_field(visit, "signal", signal, {"reference_energy", "reference_entropy", "surprisal", "log_prob_shift"},

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
 #include "carnot/core/credit/normalise.h"
 #include "carnot/core/credit/rule.h"
@@ -12,7 +13,7 @@ struct StepGroupOptions {
   double weight = 1;       ///< of the step advantage, relative to the base's
   double discount = 0.95;  ///< per turn, of rewards inside a trajectory
   Normalisation normalisation{};
-  /// Turns whose states are at least this similar share a group (credit/similarity.h); 1: only equal states do.
+  /// Turns whose states are at least this similar share a group (similarity()); 1: only equal states do.
   double similarity = 1;
 
   void fields(FieldVisitor& visit);
@@ -29,5 +30,11 @@ std::vector<int> group_anchors(std::span<const std::string> anchors, double simi
 
 /// Discounted sums of the rewards of a trajectory's turns, from each turn on.
 std::vector<double> turn_returns(std::span<const double> rewards, double discount);
+
+/// String similarity as defined by Ratcliff and Obershelp: 2 M / (|a| + |b|) in code points, where M is the number of
+/// characters in recursively longest common blocks; 1 for two empty strings. Equals Python's
+/// difflib.SequenceMatcher(None, a, b).ratio(), including its rule for popular characters: if `b` has 200 characters or
+/// more, one that makes up over 1 % of it starts no block.
+double similarity(std::string_view a, std::string_view b);
 
 }  // namespace carnot

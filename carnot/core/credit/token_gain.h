@@ -1,8 +1,10 @@
-// credit/token_gain.h -- IGPO as its authors released it in November 2025: gains as token rewards.
+// credit/token_gain.h -- IGPO as its authors released it in November 2025, with gains as token rewards; and the choice
+// between that form and turn_gain().
 #pragma once
 
 #include "carnot/core/credit/normalise.h"
 #include "carnot/core/credit/rule.h"
+#include "carnot/core/credit/turn_gain.h"
 
 namespace carnot {
 
@@ -24,5 +26,27 @@ CreditRule token_gain(const TokenGainOptions& options = {});
 
 /// The token rewards of token_gain(), for the tokens after the first prompt.
 std::vector<double> token_gain_rewards(const Trajectory& trajectory, double outcome);
+
+/// Deviations of IGPO's published programs.
+struct GainQuirks {
+  bool token_rewards = false;  ///< token_gain() instead of turn_gain()
+  TokenBaseline token_baseline = TokenBaseline::Column;
+  bool restart_at_observations = false;  ///< of token_gain()
+  bool forget_zero_gains = false;        ///< GainSteps::NonzeroGains of turn_gain()
+
+  void fields(FieldVisitor& visit);
+};
+
+struct GainEstimatorOptions {
+  TurnGainOptions turns{};
+  GainQuirks quirks{};
+
+  /// Without the quirks, which a method lists under `compat`.
+  void fields(FieldVisitor& visit);
+  /// The quirks as `compat.*`.
+  UnreadKeys unread_keys() const;
+};
+
+CreditRule gain_estimator(const GainEstimatorOptions& options);
 
 }  // namespace carnot

@@ -26,4 +26,8 @@ struct TreeRelativeOptions {
 /// the group.
 CreditRule tree_relative(const TreeRelativeOptions& options = {});
 
+/// ARPO's hard attribution (arXiv:2507.19849), a modulator: on a turn that several included leaves of a tree share,
+/// each one's advantage becomes the mean of all of them, token by token. No effect on chains.
+CreditRule shared_prefix();
+
 }  // namespace carnot

@@ -5,7 +5,6 @@
 #include <map>
 
 #include "carnot/core/base/statistics.h"
-#include "carnot/core/credit/members.h"
 
 namespace carnot {
 namespace {
@@ -138,6 +137,22 @@ CreditRule turn_gain(const TurnGainOptions& options) {
           .apply = [options](std::span<const Trajectory> trajectories,
                              CreditTable& table) { apply_turn_gain(trajectories, table, options); },
           .info_gain = true};
+}
+
+std::vector<Gain> gains_of(const Trajectory& trajectory, GainSteps steps) {
+  std::vector<Gain> gains;
+  for (int k = 0; k < trajectory.num_turns(); ++k) {
+    const auto& gain = trajectory.turn(k).info_gain;
+    if (!gain || (steps == GainSteps::NonzeroGains && *gain == 0)) continue;
+    gains.push_back(
+        {.turn = k, .step = steps == GainSteps::Turns ? k : static_cast<int>(gains.size()), .value = *gain});
+  }
+  return gains;
+}
+
+std::size_t next_gain(const std::vector<Gain>& gains, int k) {
+  const auto found = std::find_if(gains.begin(), gains.end(), [&](const Gain& gain) { return gain.turn >= k; });
+  return static_cast<std::size_t>(found - gains.begin());
 }
 
 }  // namespace carnot

@@ -5,7 +5,7 @@
 #include <set>
 #include <utility>
 
-#include "carnot/core/credit/members.h"
+#include "carnot/core/credit/rule.h"
 
 namespace carnot {
 namespace {

@@ -2,9 +2,9 @@
 // (arXiv:2605.06200).
 #pragma once
 
-#include "carnot/core/credit/gains.h"
 #include "carnot/core/credit/normalise.h"
 #include "carnot/core/credit/rule.h"
+#include "carnot/core/credit/turn_gain.h"
 
 namespace carnot {
 

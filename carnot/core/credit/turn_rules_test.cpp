@@ -3,10 +3,8 @@
 #include <cmath>
 #include <functional>
 
-#include "carnot/core/credit/bilevel_gae.h"
+#include "carnot/core/credit/gae.h"
 #include "carnot/core/credit/group_relative.h"
-#include "carnot/core/credit/shared_prefix.h"
-#include "carnot/core/credit/similarity.h"
 #include "carnot/core/credit/step_group.h"
 #include "carnot/core/credit/tree_relative.h"
 #include "carnot/core/credit/turn_gain.h"
@@ -67,7 +65,7 @@ TEST(StepGroup, WithoutWeightAddsNothing) {
   compare(&Credit::advantage, {step_group({.weight = 0})}, 32, [](auto, std::size_t, int) { return 0.0; }, 0);
 }
 
-TEST(StepGroup, JoinsStatesThatAreAlikeToTheFirstOfTheirKind) {
+TEST(StepGroup, GroupsSimilarStatesWithTheFirstOfTheirKind) {
   const std::vector<std::string> anchors = {"abcdefghij", "abcdefghix", "zzz", "abcdefghij", "", ""};
   EXPECT_EQ(group_anchors(anchors, 1), (std::vector<int>{0, 1, 2, 0, 4, 5}));
   EXPECT_EQ(group_anchors(anchors, 0.9), (std::vector<int>{0, 0, 2, 0, 4, 5}));
@@ -210,7 +208,7 @@ TEST(TurnGroupGain, RemovesTheDriftThatPooledNormalisationKeeps) {
   }
 }
 
-TEST(TurnGroupGain, KeepsTheSpreadOfSumsApartFromTheirLength) {
+TEST(TurnGroupGain, KeepsTheSpreadOfSumsIndependentOfTheirLength) {
   // Var(sum of n / sqrt(n)) = 1 + (n - 1) rho for normalised gains with correlation rho.
   for (const double shared : {0.0, 0.2}) {
     RandomStream random(40);

@@ -49,6 +49,9 @@ class Columns {
   /// Removes all values of the column.
   void clear(Column column) { values_[static_cast<std::size_t>(column)].clear(); }
 
+  friend void visit_members(Columns& columns, const auto& visit) { visit(columns.values_); }
+  friend void visit_members(const Columns& columns, const auto& visit) { visit(columns.values_); }
+
  private:
   const std::vector<std::vector<double>>& at(Column column) const { return values_[static_cast<std::size_t>(column)]; }
 

@@ -6,7 +6,6 @@
 #include "carnot/core/base/byte_stream.h"
 
 namespace carnot {
-namespace {
 
 template <class Value, class Struct>
 concept EitherConst = std::is_same_v<std::remove_const_t<Value>, Struct>;
@@ -45,109 +44,18 @@ void visit_members(Value& value, const Visit& visit) {
   visit(uid, task_index, seed, step, ground_truth, info, trees, query_baseline);
 }
 
-class GroupWriter {
- public:
-  template <class Struct>
-  void operator()(const Struct& value) {
-    visit_members(value, [this](const auto&... member) { ((*this)(member), ...); });
-  }
-  template <PlainNumber Number>
-  void operator()(const Number& number) {
-    out_.add(number);
-  }
-  template <class Value>
-  void operator()(const std::optional<Value>& value) {
-    out_.add(value);
-  }
-  template <class Value>
-  void operator()(const std::map<std::string, Value>& items) {
-    out_.add(items);
-  }
-  template <class Struct>
-  void operator()(const std::vector<Struct>& items) {
-    out_.add(static_cast<std::uint64_t>(items.size()));
-    for (const Struct& item : items) (*this)(item);
-  }
-  void operator()(const std::vector<TokenId>& tokens) { out_.add(tokens); }
-  void operator()(const std::string& text) { out_.add(text); }
-  void operator()(const Columns& columns) {
-    for (int c = 0; c < kNumColumns; ++c) {
-      const auto column = static_cast<Column>(c);
-      const int turns = columns.num_turns(column);
-      out_.add(static_cast<std::uint64_t>(turns));
-      for (int turn = 0; turn < turns; ++turn) out_.add(columns.turn(column, turn));
-    }
-  }
-
-  std::string take() { return out_.take(); }
-
- private:
-  ByteWriter out_{};
-};
-
-class GroupReader {
- public:
-  explicit GroupReader(std::string_view bytes) : in_(bytes) {}
-
-  bool complete() const { return in_.complete(); }
-
-  template <class Struct>
-  void operator()(Struct& value) {
-    visit_members(value, [this](auto&... member) { ((*this)(member), ...); });
-  }
-  template <PlainNumber Number>
-  void operator()(Number& number) {
-    in_.get(number);
-  }
-  template <class Value>
-  void operator()(std::optional<Value>& value) {
-    in_.get(value);
-  }
-  template <class Value>
-  void operator()(std::map<std::string, Value>& items) {
-    in_.get(items);
-  }
-  template <class Struct>
-  void operator()(std::vector<Struct>& items) {
-    for (std::size_t left = in_.get_size(1); left > 0 && in_.ok(); --left) (*this)(items.emplace_back());
-  }
-  void operator()(std::vector<TokenId>& tokens) { in_.get(tokens); }
-  void operator()(std::string& text) { in_.get(text); }
-  void operator()(Context& context) { word(context, Context::Fresh); }
-  void operator()(SpanKind& kind) { word(kind, SpanKind::Observation); }
-  void operator()(Outcome& outcome) { word(outcome, Outcome::InfraFailed); }
-  void operator()(Columns& columns) {
-    for (int c = 0; c < kNumColumns; ++c) {
-      const std::size_t turns = in_.get_size(sizeof(std::uint64_t));
-      for (std::size_t turn = 0; turn < turns && in_.ok(); ++turn)
-        in_.get(columns.edit(static_cast<Column>(c), static_cast<int>(turn), 0));
-    }
-  }
-
- private:
-  template <class Word>
-  void word(Word& word, Word last) {
-    in_.get(word);
-    if (word > last) in_.fail();
-  }
-
-  ByteReader in_;
-};
-
-}  // namespace
-
 std::string bytes_of_groups(const std::vector<Group>& groups) {
-  GroupWriter writer;
-  writer(groups);
+  ByteWriter writer;
+  writer.add(groups);
   return writer.take();
 }
 
 Result<std::vector<Group>> groups_of_bytes(std::string_view bytes) {
-  GroupReader reader(bytes);
+  ByteReader reader(bytes);
   std::vector<Group> groups;
-  reader(groups);
+  reader.get(groups);
   if (!reader.complete())
-    return Error{"groups of another process: " + std::to_string(bytes.size()) + " bytes that are no groups"};
+    return Error{"groups of another process: " + std::to_string(bytes.size()) + " bytes that do not encode groups"};
   std::vector<std::string> problems;
   for (const Group& group : groups)
     for (const Tree& tree : group.trees)

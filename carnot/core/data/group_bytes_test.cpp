@@ -7,7 +7,7 @@
 #include <limits>
 
 #include "carnot/core/base/byte_stream.h"
-#include "carnot/core/data/rollout_write.h"
+#include "carnot/core/data/rollout_file.h"
 #include "testing/random_groups.h"
 #include "testing/trials.h"
 
@@ -142,7 +142,7 @@ TEST(GroupBytes, WhoseTreesBreakAnInvariantAreRefused) {
   EXPECT_THAT(groups.error().message, HasSubstr("group g: leaf 0: ends on turn 5 of 1"));
 }
 
-TEST(ByteReader, DoesNotBelieveASizeThatIsMoreThanWhatFollows) {
+TEST(ByteReader, RefusesASizeThatIsLargerThanTheRest) {
   ByteWriter writer;
   writer.add(std::uint64_t{1} << 62);
   writer.add(1.0);

@@ -32,7 +32,7 @@ Tokens tokens_up_to(const PrefixTree& tree, std::int64_t row) {
   return tokens;
 }
 
-TEST(PrefixTree, HoldsACommonBeginningOnce) {
+TEST(PrefixTree, HoldsACommonPrefixOnce) {
   PrefixTree tree;
   EXPECT_THAT(tree.add(Tokens{7, 8, 9, 1}), ElementsAre(0, 1, 2, 3));
   EXPECT_EQ(tree.num_new_rows(Tokens{7, 8, 9, 2, 3}), 2);
@@ -46,14 +46,14 @@ TEST(PrefixTree, HoldsACommonBeginningOnce) {
   EXPECT_EQ(tree.stretches().size(), 5U);
 }
 
-TEST(PrefixTree, SharesNothingWithWhatStandsAlone) {
+TEST(PrefixTree, SharesNothingWithSequencesAddedAlone) {
   PrefixTree tree;
   EXPECT_THAT(tree.add_alone(Tokens{1, 2}), ElementsAre(0, 1));
   EXPECT_THAT(tree.add_alone(Tokens{1, 2}), ElementsAre(2, 3));
   EXPECT_THAT(tree.add(Tokens{1, 2}), ElementsAre(4, 5));
 }
 
-TEST(PrefixTree, HasARowForEachDifferentBeginningOfRandomSequences) {
+TEST(PrefixTree, HasARowForEachDistinctPrefixOfRandomSequences) {
   RandomStream random(3);
   for (int trial = 0; trial < 300; ++trial) {
     PrefixTree tree;

@@ -42,8 +42,12 @@ class Assembler {
  public:
   /// Returns why the row cannot be added, or an empty string.
   std::string add(RolloutRow row) {
-    const auto [known, is_new] = group_index_.try_emplace({row.step, row.uid}, static_cast<int>(file_.groups.size()));
-    if (is_new) open_group(row);
+    const auto [known, is_new] =
+        group_index_.try_emplace({row.group.step, row.group.uid}, static_cast<int>(file_.groups.size()));
+    if (is_new) {
+      file_.groups.push_back(std::move(row.group));
+      open_.emplace_back();
+    }
     Group& group = file_.groups[known->second];
     OpenGroup& open = open_[known->second];
     if (open.seats.count(row.leaf.trajectory_id) > 0)
@@ -79,18 +83,6 @@ class Assembler {
   }
 
  private:
-  void open_group(const RolloutRow& row) {
-    file_.groups.push_back({.uid = row.uid,
-                            .task_index = row.task_index,
-                            .seed = row.seed,
-                            .step = row.step,
-                            .ground_truth = row.ground_truth,
-                            .info = row.info,
-                            .trees = {},
-                            .query_baseline = row.query_baseline});
-    open_.emplace_back();
-  }
-
   /// The parent's tree, else the tree with the row's number, else a new one.
   static int tree_of(const RolloutRow& row, int parent_tree, Group& group, OpenGroup& open) {
     if (parent_tree >= 0) return parent_tree;

@@ -1,11 +1,12 @@
-// data/rollout_file.h -- reads trajectories from JSON lines in the format of docs/trajectory_format.md.
-// data/rollout_write.h writes them.
+// data/rollout_file.h -- trajectories as JSON lines, in the format of docs/trajectory_format.md.
 //
 // One trajectory per line. A row holds everything needed to recompute credit: tokens, masks, spans, turns,
 // signals. Trees are reassembled from `tree`, `parent` and `branch_turn`; shared turns are stored once.
 #pragma once
 
 #include <filesystem>
+#include <functional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -27,5 +28,12 @@ struct RolloutFile {
 /// contiguous.
 Result<RolloutFile> parse_rollout_rows(std::string_view text, const std::string& name);
 Result<RolloutFile> read_rollout_file(const std::filesystem::path& path);
+
+/// Text of a token sequence, for the fields `input` and `output`.
+using Decode = std::function<std::string(std::span<const TokenId>)>;
+
+/// The rows of `groups`, in the order of trajectories(groups), one JSON object per line. `credit` can be empty: no
+/// credit fields.
+std::string rollout_rows(std::span<const Group> groups, const CreditTable& credit, const Decode& decode);
 
 }  // namespace carnot

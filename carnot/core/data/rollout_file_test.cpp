@@ -8,7 +8,6 @@
 
 #include "carnot/core/base/file.h"
 #include "carnot/core/base/json.h"
-#include "carnot/core/data/rollout_write.h"
 #include "testing/random_groups.h"
 #include "testing/trials.h"
 
@@ -65,7 +64,7 @@ TEST(RolloutFile, WritesReadsAndWritesTheSameBytes) {
   }
 }
 
-TEST(RolloutFile, StoresSharedTurnsOnceAgain) {
+TEST(RolloutFile, StoresSharedTurnsOnceAfterReading) {
   RandomStream random(2);
   for (int trial = 0; trial < testing::trials(50); ++trial) {
     const auto groups = testing::random_groups(random, {.branch_share = 0.8});
@@ -174,7 +173,7 @@ TEST(ForeignRows, NeedFiveFieldsOnly) {
   EXPECT_THAT(first.kinds(), ElementsAre(SpanKind::Prompt, SpanKind::Think, SpanKind::Think, SpanKind::Observation));
 }
 
-TEST(ForeignRows, AreGuessedNoTurns) {
+TEST(ForeignRows, GetNoGuessedTurns) {
   OrderedJson json = row();
   json["loss_mask"] = {0, 1, 0, 1};
   EXPECT_EQ(error_of(line(json)), "r.jsonl:1: misses the field turns: loss_mask has several runs of sampled tokens");
@@ -185,7 +184,7 @@ TEST(ForeignRows, AreGuessedNoTurns) {
               ElementsAre(SpanKind::Prompt, SpanKind::Think, SpanKind::Observation, SpanKind::Think));
 }
 
-TEST(ForeignRows, MayNumberTasksAndUseSwitchesForMasks) {
+TEST(ForeignRows, MayNumberTasksAndUseBoolsForMasks) {
   OrderedJson json = row();
   json["uid"] = 17;
   json["gts"] = 42;
@@ -202,7 +201,7 @@ TEST(ForeignRows, CountAnInvalidRowAsAnInfrastructureFailure) {
   EXPECT_FALSE(trajectories(read(line(json)).groups)[0].leaf().valid());
 }
 
-TEST(ForeignRows, OfOneGroupNeedNotBeNeighbours) {
+TEST(ForeignRows, OfOneGroupNeedNotBeAdjacent) {
   OrderedJson other = row("x");
   other["uid"] = "other";
   const RolloutFile file = read(line(row("a")) + line(other) + line(row("b")));
@@ -236,7 +235,7 @@ TEST(Trees, ABranchThatDiffersFromItsParentIsRefused) {
             "r.jsonl:2: turns[0]: differs from the parent's, with which it is shared");
 }
 
-TEST(Trees, AMeasurementOfASharedTurnMayStandInEitherRow) {
+TEST(Trees, AMeasurementOfASharedTurnMayBeInEitherRow) {
   OrderedJson child = two_turns("b");
   child["parent"] = "a";
   child["branch_turn"] = 1;
@@ -298,14 +297,14 @@ INSTANTIATE_TEST_SUITE_P(
         Damage{"seed", "\"18446744073709551616\"", "seed: expected an integer in range"},
         Damage{"version", "3", "version: row format 3 is newer than this program's 2"}));
 
-TEST(DamagedRows, ASampledRangeWithAHoleIsRefused) {
+TEST(DamagedRows, ASampledRangeWithAGapIsRefused) {
   OrderedJson json = row();
   json["loss_mask"] = {1, 0, 1, 0};
   json["turns"] = {{{"start", 0}, {"end", 4}}};
   EXPECT_EQ(error_of(line(json)), "r.jsonl:1: turns[0]: loss_mask has several runs of sampled tokens in one turn");
 }
 
-TEST(DamagedRows, AParentThatIsNotThereIsNamed) {
+TEST(DamagedRows, AMissingParentIsNamed) {
   OrderedJson json = two_turns("b");
   json["parent"] = "nobody";
   json["branch_turn"] = 1;

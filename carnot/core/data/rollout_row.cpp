@@ -5,7 +5,6 @@
 #include <limits>
 
 #include "carnot/core/base/json_fields.h"
-#include "carnot/core/data/reward_limit.h"
 
 namespace carnot {
 namespace {
@@ -51,12 +50,12 @@ class RowReader {
     if (version > kRolloutRowVersion)
       fields_.problem("version: row format " + std::to_string(version) + " is newer than this program's " +
                       std::to_string(kRolloutRowVersion));
-    fields_.read_text("uid", row_.uid);
-    fields_.read_whole("step", row_.step);
-    if (version == 1 && row_.step < std::numeric_limits<std::int64_t>::max()) row_.step += 1;
-    fields_.read_digits("seed", row_.seed);
-    fields_.read_whole("task_index", row_.task_index);
-    fields_.read("query_baseline", row_.query_baseline);
+    fields_.read_text("uid", row_.group.uid);
+    fields_.read_whole("step", row_.group.step);
+    if (version == 1 && row_.group.step < std::numeric_limits<std::int64_t>::max()) row_.group.step += 1;
+    fields_.read_digits("seed", row_.group.seed);
+    fields_.read_whole("task_index", row_.group.task_index);
+    fields_.read("query_baseline", row_.group.query_baseline);
     read_ground_truth();
     read_info();
     if (fields_.find("tree") != nullptr) fields_.read_whole("tree", row_.tree.emplace());
@@ -103,8 +102,8 @@ class RowReader {
     if (json == nullptr) return;
     const Json list = json->is_array() ? *json : Json::array({*json});
     for (const Json& answer : list)
-      row_.ground_truth.push_back(answer.is_string() ? answer.get<std::string>()
-                                                     : answer.dump(-1, ' ', false, Json::error_handler_t::replace));
+      row_.group.ground_truth.push_back(
+          answer.is_string() ? answer.get<std::string>() : answer.dump(-1, ' ', false, Json::error_handler_t::replace));
   }
 
   void read_info() {
@@ -114,7 +113,7 @@ class RowReader {
           fields_.expected("info." + name, "a string", value);
           continue;
         }
-        row_.info[name] = value.get<std::string>();
+        row_.group.info[name] = value.get<std::string>();
       }
   }
 

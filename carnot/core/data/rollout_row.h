@@ -22,15 +22,9 @@ inline constexpr int kRolloutRowVersion = 2;
 /// A trajectory as its row describes it: turns in reading order, nothing shared yet.
 struct RolloutRow {
   int line = 0;
-  std::string uid{};
+  Group group{};                       ///< without `trees`
   std::optional<std::int64_t> tree{};  ///< number within the group
   std::optional<std::string> parent{};
-  std::int64_t step = 0;
-  std::uint64_t seed = 0;
-  std::int64_t task_index = 0;
-  std::optional<double> query_baseline{};
-  std::vector<std::string> ground_truth{};
-  std::map<std::string, std::string> info{};
   Leaf leaf{};                ///< without `turn` and `parent`
   std::vector<Turn> turns{};  ///< without `parent`
   /// Per turn and token; no entry for columns that are not in the row.

@@ -1,9 +1,8 @@
-#include "carnot/core/data/rollout_write.h"
-
 #include <cmath>
 
 #include "carnot/core/base/check.h"
 #include "carnot/core/base/json.h"
+#include "carnot/core/data/rollout_file.h"
 #include "carnot/core/data/rollout_row.h"
 
 namespace carnot {

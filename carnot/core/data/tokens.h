@@ -19,6 +19,7 @@ enum class SpanKind : std::uint8_t {
   Observation,  ///< the environment's answer
 };
 
+constexpr SpanKind last_of(SpanKind) { return SpanKind::Observation; }
 inline constexpr std::string_view kSpanKindNames[] = {"template", "prompt", "think", "action", "observation"};
 inline std::string_view name_of(SpanKind kind) { return kSpanKindNames[static_cast<std::size_t>(kind)]; }
 

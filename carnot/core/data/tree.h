@@ -29,6 +29,7 @@ enum class Outcome : std::uint8_t {
   ToolFailed,   ///< a tool returned an error that ends the episode; counts like any failure of the policy
   InfraFailed,  ///< our infrastructure failed (timeout, crash): never counted, never a reward
 };
+constexpr Outcome last_of(Outcome) { return Outcome::InfraFailed; }
 inline constexpr std::string_view kOutcomeNames[] = {"finished",   "out_of_turns", "out_of_tokens",
                                                      "unparsable", "tool_failed",  "infra_failed"};
 inline std::string_view name_of(Outcome outcome) { return kOutcomeNames[static_cast<std::size_t>(outcome)]; }
@@ -38,6 +39,7 @@ enum class Context : std::uint8_t {
   Growing,  ///< one token sequence per trajectory: the turn continues its parent's tokens
   Fresh,    ///< the turn renders its own whole prompt; its tokens are a separate sequence
 };
+constexpr Context last_of(Context) { return Context::Fresh; }
 
 struct Turn {
   int parent = -1;  ///< index of the previous turn in the tree, always smaller than this turn's; -1 for a root
@@ -110,5 +112,8 @@ double penalised_score(const Tree& tree, int leaf);
 /// The tree's problems, one sentence each; empty if every invariant holds: parents before children, spans sorted and
 /// covering, sampled range inside the tokens, leaves on existing turns, columns as long as turns.
 std::vector<std::string> violations(const Tree& tree);
+
+/// Of a turn's reward and penalty, a score, and a measure: its square and the sum over any group stay exact enough.
+inline constexpr double kLargestReward = 1e9;
 
 }  // namespace carnot

@@ -60,9 +60,9 @@ TEST(Tree, InfrastructureFailuresAndDroppedMembersDoNotCount) {
   EXPECT_FALSE((Leaf{.dropped = true}.is_included()));
 }
 
-TEST(Violations, AreNoneInASoundTree) { EXPECT_THAT(violations(forked_tree()), IsEmpty()); }
+TEST(Violations, AreAbsentFromAValidTree) { EXPECT_THAT(violations(forked_tree()), IsEmpty()); }
 
-TEST(Violations, AreNoneInRandomTrees) {
+TEST(Violations, AreAbsentFromRandomTrees) {
   RandomStream random(1);
   for (int trial = 0; trial < 50; ++trial)
     for (const Group& group : testing::random_groups(random, {.columns = testing::all_columns()}))
@@ -95,7 +95,7 @@ TEST(Violations, NameSpansThatOverlapOrEndEarly) {
   EXPECT_THAT(violations(tree), ElementsAre("turn 0: spans do not cover the tokens"));
 }
 
-TEST(Violations, NameALeafThatEndsNowhere) {
+TEST(Violations, NameALeafThatEndsOnNoTurn) {
   Tree tree = forked_tree();
   tree.leaves[1].turn = 9;
   EXPECT_THAT(violations(tree), ElementsAre("leaf 1: ends on turn 9 of 4"));

@@ -23,6 +23,9 @@ class DecoderRunner : public ModelRunner {
 
   std::int64_t cache_bytes() const { return cache_.bytes(); }
 
+  /// KvCache::give_back_memory(). REQUIRES: no sequence holds a block.
+  void give_back_memory() { cache_.give_back_memory(); }
+
  private:
   const Model* model_;
   KvCache cache_;

@@ -376,7 +376,7 @@ TEST(Engine, GivesEveryBlockBack) {
 }
 
 // Random starts, forks, appends, requests and releases under memory pressure, against the reference implementation.
-TEST(Engine, RandomLivesOfSequencesEqualTheTwin) {
+TEST(Engine, RandomLivesOfSequencesEqualTheReference) {
   for (std::uint64_t seed = 0; seed < 12; ++seed) {
     RandomStream random(seed);
     HashRunner runner(kVocabulary, 20 + static_cast<int>(random.below(60)));

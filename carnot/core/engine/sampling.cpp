@@ -204,7 +204,7 @@ std::size_t choose_token(const LogitRow& row, const SamplingOptions& options, co
   return is_cut ? draw_cut(drawable, from, options, request.uniform) : draw_uncut(from, request.uniform);
 }
 
-// As engines that return only a few candidates would have it (branch/turn_entropy.h).
+// As engines that return only a few candidates would have it (branch/branch.h).
 double candidate_entropy(std::span<const float> logits, const TokenDraw& draw, int candidates) {
   double sum = 0;
   const auto add = [&](double log_prob) {

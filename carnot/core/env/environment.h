@@ -50,7 +50,7 @@ enum class ReplyForm : std::uint8_t {
 struct Reply {
   std::string text{};  ///< shown to the policy next (UserMessage, Inline); empty once done
   ReplyForm form = ReplyForm::UserMessage;
-  std::vector<ToolMessage> results{};  ///< ToolResult: one a call, in the order of the calls
+  std::vector<ToolMessage> results{};  ///< ToolResult: one per call, in the order of the calls
   Opening prompt{};                    ///< FreshPrompt
   double reward = 0;                   ///< finite; env/environment_boundary.h has the bounds of everything here
   double penalty = 0;                  ///< <= 0
@@ -102,7 +102,7 @@ class Environment {
   /// worker thread of whichever of the episodes.
   virtual void score_group(std::span<Reply> /*last_replies*/) {}
 
-  /// Key of the present state, equal for equal states of one task; empty if there is none.
+  /// Key of the present state, equal for equal states of one task; empty if there is no such key.
   virtual std::string anchor() const { return ""; }
 
   virtual std::vector<std::string> ground_truth() const { return {}; }
@@ -166,7 +166,7 @@ class EnvironmentFactory {
   /// The task index to demonstrate at this point of the curriculum; by default the given one.
   virtual std::unique_ptr<Environment> make_demonstrated(std::int64_t index, double progress) const;
 
-  /// The bare game of instance `seed`, for `carnot env`; null if there is none.
+  /// The bare game of instance `seed`, for `carnot env`; null if the environment has no game.
   virtual Result<std::unique_ptr<Game>> make_game(std::uint64_t seed) const;
 
   /// What a response says right before a final answer, as demonstrations have it: information gain measures the

@@ -1,6 +1,6 @@
 #include "carnot/core/env/environment_boundary.h"
 
-#include <cmath>
+#include <bit>
 #include <set>
 #include <sstream>
 
@@ -8,6 +8,12 @@
 
 namespace carnot {
 namespace {
+
+std::uint64_t mixed(std::uint64_t key, const Opening& prompt) {
+  key = derive_seed(derive_seed(key, prompt.system), prompt.user);
+  for (const Message& message : prompt.history) key = derive_seed(derive_seed(key, message.role), message.content);
+  return derive_seed(key, prompt.assistant_prefix);
+}
 
 /// Collects what is wrong, and throws it all at once.
 class Problems {
@@ -80,6 +86,28 @@ class Problems {
 
 }  // namespace
 
+std::uint64_t key_of(const Reply& reply) {
+  std::uint64_t key = derive_seed(static_cast<std::uint64_t>(reply.form), reply.text, reply.done ? 1 : 0);
+  for (const ToolMessage& result : reply.results) key = derive_seed(key, result.text);
+  key = derive_seed(key, "reward", std::bit_cast<std::uint64_t>(reply.reward));
+  return reply.form == ReplyForm::FreshPrompt ? mixed(key, reply.prompt) : key;
+}
+
+std::unique_ptr<Environment> replay(const std::function<std::unique_ptr<Environment>()>& make,
+                                    std::span<const PlayedTurn> turns) {
+  auto environment = make();
+  if (!environment) throw EnvironmentFailure("the factory made no environment");
+  environment->open();
+  for (std::size_t k = 0; k < turns.size(); ++k) {
+    const Reply reply = environment->step(turns[k].response);
+    check_reply(reply);
+    if (key_of(reply) != turns[k].reply_key)
+      throw EnvironmentFailure("played again, turn " + std::to_string(k) +
+                               " is answered otherwise: this environment cannot be replayed");
+  }
+  return environment;
+}
+
 void check_protocol(const Protocol& protocol) {
   Problems problems;
   problems.expect_texts("protocol.stop_strings", protocol.stop_strings);
@@ -105,7 +133,7 @@ void check_reply(const Reply& reply) {
   problems.expect_text("reply.status", reply.status);
   if (!reply.done && reply.form == ReplyForm::ToolResult) {
     problems.expect_count("reply.results", reply.results.size());
-    if (reply.results.empty()) problems.add("reply.results", "is empty; expected one a call");
+    if (reply.results.empty()) problems.add("reply.results", "is empty; expected one per call");
     for (const ToolMessage& result : reply.results) problems.expect_text("reply.results", result.text);
   }
   if (!reply.done && reply.form == ReplyForm::FreshPrompt) problems.expect_prompt("reply.prompt", reply.prompt);

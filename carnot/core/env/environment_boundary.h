@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <span>
@@ -12,11 +13,24 @@
 #include <string>
 #include <vector>
 
-#include "carnot/core/data/reward_limit.h"
+#include "carnot/core/data/tree.h"
 #include "carnot/core/env/environment.h"
-#include "carnot/core/env/replay.h"
 
 namespace carnot {
+
+/// A response and what it was answered, to play an episode again that cannot be copied.
+struct PlayedTurn {
+  PolicyResponse response{};
+  std::uint64_t reply_key = 0;  ///< key_of() the reply
+};
+
+/// Equal for replies that a policy and the training cannot tell apart.
+std::uint64_t key_of(const Reply& reply);
+
+/// A new environment of the task after the same turns. Throws EnvironmentFailure where it answers otherwise than the
+/// first one did: such an environment must refuse branching.
+std::unique_ptr<Environment> replay(const std::function<std::unique_ptr<Environment>()>& make,
+                                    std::span<const PlayedTurn> turns);
 
 /// Of any text, more than the longest context holds: it is tokenised on the thread that feeds the engine.
 inline constexpr std::size_t kLongestTextBytes = 1 << 20;

@@ -34,7 +34,7 @@ TEST(EnvironmentBoundary, LetsAnOrdinaryReplyPass) {
   EXPECT_EQ(complaint_about({.reward = kLargestReward, .penalty = -kLargestReward}), "");
 }
 
-TEST(EnvironmentBoundary, RefusesRewardsThatAreNoOrdinaryNumbers) {
+TEST(EnvironmentBoundary, RefusesRewardsThatAreNotOrdinaryNumbers) {
   for (const double reward : {kNan, kInfinity, -kInfinity, 1e308, -2e9})
     EXPECT_THAT(complaint_about({.reward = reward}), HasSubstr("reply.reward is ")) << reward;
   EXPECT_EQ(complaint_about({.reward = kNan}), "reply.reward is nan; expected a number from -1e+09 to 1e+09");
@@ -54,7 +54,7 @@ TEST(EnvironmentBoundary, NamesEverythingThatIsWrongAtOnce) {
                     HasSubstr("reply.measures[turns] is inf")));
 }
 
-TEST(EnvironmentBoundary, DoesNotLookAtMeasuresThatNobodyReads) {
+TEST(EnvironmentBoundary, IgnoresMeasuresThatAreNotRead) {
   EXPECT_EQ(complaint_about({.done = false, .measures = {{"turns", kNan}}}), "");
 }
 
@@ -65,7 +65,7 @@ TEST(EnvironmentBoundary, RefusesAProtocolThatLeavesNoRoomForAnAnswer) {
                     HasSubstr("protocol.max_response_tokens is -1")));
 }
 
-TEST(EnvironmentBoundary, RefusesTextsThatAreTooLong) {
+TEST(EnvironmentBoundary, RefusesStringsThatAreTooLong) {
   const std::string text(kLongestTextBytes + 1, 'x');
   EXPECT_THAT(broken_bound([&] { check_opening({.user = text}); }), HasSubstr("opening.user has 1048577 bytes"));
   EXPECT_THAT(broken_bound([&] { check_text("anchor()", text); }), HasSubstr("anchor() has 1048577 bytes"));

@@ -2,7 +2,7 @@
 //
 // Threads start when calls wait and all others are busy, so that thousands of episodes may wait for a slow world at
 // once and a quick one costs a thread or two. A call that does not come back in time is reported as timed out, its
-// thread is left to itself and replaced when needed; what it holds stays alive until it ends. Once kMaxHangingCalls
+// thread is left alone and replaced when needed; what it holds stays alive until it ends. Once kMaxHangingCalls
 // hang in the process, or where the system starts no further thread, threads are not replaced; with none left, calls
 // are refused. One thread submits and collects.
 #pragma once

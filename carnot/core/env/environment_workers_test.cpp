@@ -114,7 +114,7 @@ TEST(EnvironmentWorkers, ForgetWhatNoThreadHasTakenUp) {
   EXPECT_EQ(*begun, 1);
 }
 
-TEST(EnvironmentWorkers, AreWaitedForAMomentOnly) {
+TEST(EnvironmentWorkers, AreWaitedForOnlyBriefly) {
   const Hang hang;
   EnvironmentWorkers workers(1, 600);
   workers.submit(0, hang.call());
@@ -122,7 +122,7 @@ TEST(EnvironmentWorkers, AreWaitedForAMomentOnly) {
   EXPECT_EQ(workers.pending(), 1);
 }
 
-TEST(EnvironmentWorkers, ABugInACallIsRethrownAndNoFailureOfTheWorld) {
+TEST(EnvironmentWorkers, ABugInACallIsRethrownAndIsNotAFailureOfTheWorld) {
   EnvironmentWorkers workers(1, 10);
   workers.submit(1, [] { CARNOT_CHECK_EQ(1 + 1, 3); });
   try {

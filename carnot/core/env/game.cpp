@@ -3,7 +3,8 @@
 #include <array>
 #include <charconv>
 #include <cmath>
-#include <nlohmann/json.hpp>
+
+#include "carnot/core/base/json.h"
 
 namespace carnot {
 
@@ -23,8 +24,6 @@ std::string python_number(const Reward& reward) {
   return text;
 }
 
-std::string json_text(std::string_view text) {
-  return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
-}
+std::string json_text(std::string_view text) { return json_line(Json(text)); }
 
 }  // namespace carnot

@@ -1,7 +1,7 @@
-// env/plain_view.h -- a world without anybody's prompt: what agents with their own prompt show of it.
+// env/plain_view.h -- a world without a prompt: what agents with their own prompt show of it.
 //
-// Environments whose openings tell how to write a response (tags, a form) are PlainlyShown as well, so that ReAct's
-// prompt does not have to are next to another one.
+// Environments whose openings say how to write a response (tags, a form) are PlainlyShown as well, so that ReAct's
+// prompt does not come on top of another one.
 #pragma once
 
 #include <string>

@@ -160,7 +160,7 @@ std::string unescaped(std::string_view line) {
   return text;
 }
 
-/// What a line of input says: the call of a tool where it looks like one and there are tools, else a text.
+/// What a line of input says: the call of a tool where it looks like one and there are tools, else text.
 PolicyResponse response_of(const std::string& line, const Opening& opening) {
   PolicyResponse response = unescaped(line);
   const std::string_view text = trim(line);

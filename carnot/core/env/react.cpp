@@ -78,7 +78,7 @@ std::string_view without_outer_tags(std::string_view text) {
   return stripped(text.substr(end + 1, text.size() - end - 1 - close.size()));
 }
 
-/// The name and the type of the argument that a text alone can be: the one that the tool requires, or its only one.
+/// The name and the type of the argument that plain text can be: the one that the tool requires, or its only one.
 struct OnlyArgument {
   std::string name{};
   std::string type{};
@@ -109,7 +109,7 @@ std::string tool_arguments(const ToolDescription& tool, const std::string& text)
   Json value = text;
   if (only->type != "string")
     if (auto parsed = parse_json(text, "argument")) value = std::move(parsed).value();
-  return Json{{only->name, value}}.dump(-1, ' ', false, Json::error_handler_t::replace);
+  return json_line(Json{{only->name, value}});
 }
 
 class ReactEnvironment final : public Environment {

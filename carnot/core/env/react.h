@@ -7,7 +7,7 @@
 //
 // The policy writes thought and action; the observation is the next user message. An action goes to the environment
 // beneath in that one's own form: between its tags, as a tool call, or as its final answer. Rewards, successes, budgets
-// of turns and measures are the environment's own, so that results compare with those of its own prompt.
+// of turns and measures are the environment's own, so that results compare with those of its prompt.
 #pragma once
 
 #include <memory>

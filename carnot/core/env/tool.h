@@ -5,16 +5,16 @@
 
 #include <chrono>
 #include <memory>
-#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "carnot/core/base/json_schema.h"
 #include "carnot/core/base/result.h"
 
 namespace carnot {
 
-/// What the policy is told about a tool.
+/// What the policy reads about a tool.
 struct ToolDescription {
   std::string name{};                                                  ///< letters, digits, '_' and '-'
   std::string description{};                                           ///< a sentence or two
@@ -41,7 +41,7 @@ class Tool {
 
   /// Answers a call. `arguments`: the text of a JSON object. Returns by the deadline, with status "timeout" where the
   /// work is not done by then. Arguments that make no sense are a result with status "bad_arguments", which the policy
-  /// reads. What is no fault of the policy (a server that is away) is an exception: the trajectory is then an
+  /// reads. What is not the policy's fault (a server that is away) is an exception: the trajectory is then an
   /// infrastructure failure. Several threads may call at once.
   virtual ToolResult call(std::string_view arguments, Deadline deadline) = 0;
 };
@@ -54,12 +54,20 @@ class ToolSet {
 
   std::vector<ToolDescription> descriptions() const;
 
-  /// Calls the tool of that name; status "unknown_tool" and a text with the known names if there is none, and
+  /// Calls the tool of that name; status "unknown_tool" and the known names if it is unknown, and
   /// "bad_arguments" where `arguments` is not the text of a JSON object.
   ToolResult call(std::string_view name, std::string_view arguments, Tool::Deadline deadline) const;
 
  private:
   std::vector<std::shared_ptr<Tool>> tools_;
 };
+
+/// The schema of a tool's arguments, without its regular expressions: those are left to the tool. The error says what
+/// is wrong with name or schema.
+Result<std::shared_ptr<const JsonSchema>> arguments_schema(const ToolDescription& tool);
+
+/// Calls `tool` where the arguments fit the schema, and answers with status "bad_arguments" and what is wrong where
+/// they do not.
+std::shared_ptr<Tool> checked(std::shared_ptr<Tool> tool, std::shared_ptr<const JsonSchema> schema);
 
 }  // namespace carnot

@@ -92,7 +92,7 @@ TEST(GgufFile, ReadsAKeyOfEachKindAndNamesThoseOfTheWrongOne) {
   EXPECT_THAT(metadata.error().message, HasSubstr("x.gguf: broken: expected a string in UTF-8"));
 }
 
-TEST(GgufFile, WithAWrongHeadIsRefused) {
+TEST(GgufFile, WithAnInvalidHeaderIsRefused) {
   EXPECT_THAT(message_of(Bytes()), HasSubstr("is no GGUF file"));
   EXPECT_THAT(message_of(Bytes().head(0, 0, 1)), HasSubstr("has GGUF version 1; expected 2 or 3"));
   EXPECT_THAT(message_of(Bytes().head(0, 0, 3U << 24)), HasSubstr("big-endian"));

@@ -116,7 +116,7 @@ TEST(GgufTokenizer, WithDamagedListsIsRefused) {
   EXPECT_THAT(other.message(), HasSubstr("expected an array of integers"));
 }
 
-TEST(ScoredMerges, AreByFallingScoreThenByTheLongerLeftPart) {
+TEST(ScoredMerges, AreByDescendingScoreThenByTheLongerLeftPart) {
   const std::vector<ScoredToken> tokens{{"a", -9}, {"b", -9}, {"ab", -1}, {"bb", -2}, {"abb", -1}};
   EXPECT_THAT(merges_of_scores(tokens).value(),
               ElementsAre(MergeParts{"ab", "b"}, MergeParts{"a", "bb"}, MergeParts{"a", "b"}, MergeParts{"b", "b"}));

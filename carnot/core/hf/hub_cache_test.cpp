@@ -53,7 +53,7 @@ TEST_F(HubCache, AFolderOnDiskIsItself) {
   fs::current_path(before);
 }
 
-TEST_F(HubCache, WhatIsNotThereIsAnsweredWithTheCommandThatFetchesIt) {
+TEST_F(HubCache, AMissingModelIsAnsweredWithTheCommandThatFetchesIt) {
   EXPECT_EQ(pretrained_folder("Qwen/Other").error().message, "Qwen/Other: no such folder, and no model of this id in " +
                                                                  cache_.string() +
                                                                  "; this fetches it: hf download Qwen/Other");
@@ -61,12 +61,12 @@ TEST_F(HubCache, WhatIsNotThereIsAnsweredWithTheCommandThatFetchesIt) {
               HasSubstr("hf download Qwen/Tiny-0.5B --revision v9"));
 }
 
-TEST_F(HubCache, WhatIsNoIdIsAPathAndLeadsNowhereElse) {
+TEST_F(HubCache, WhatIsNotAnIdIsAPath) {
   for (const char* path : {"models/a/b", "/models/a", "model", "", "../a", "a/..", "a/b@../../c", "a b/c"})
     EXPECT_EQ(pretrained_folder(path).value(), fs::path(path));
 }
 
-TEST_F(HubCache, ADownloadThatWasInterruptedIsNoModel) {
+TEST_F(HubCache, AnInterruptedDownloadIsNotAModel) {
   fs::remove(cache_ / "models--Qwen--Tiny-0.5B" / "snapshots" / "abc123" / "config.json");
   EXPECT_FALSE(pretrained_folder("Qwen/Tiny-0.5B").ok());
 }

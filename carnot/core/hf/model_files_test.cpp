@@ -44,7 +44,7 @@ TEST_F(ModelFilesTest, ComeFromTheFolderThatTheyBelongTo) {
   EXPECT_THAT(generation_config(*files, "model")->eos_tokens, ElementsAre(3, 5));
 }
 
-TEST_F(ModelFilesTest, AreNoneWithoutAFolder) {
+TEST_F(ModelFilesTest, AreEmptyWithoutAFolder) {
   const auto files = read_model_files("", "tokenizer.json");
   ASSERT_TRUE(files.ok());
   EXPECT_TRUE(files->empty());

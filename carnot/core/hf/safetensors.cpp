@@ -9,7 +9,6 @@
 #include "carnot/core/base/check.h"
 #include "carnot/core/base/file.h"
 #include "carnot/core/base/json.h"
-#include "carnot/core/base/mapped_file.h"
 #include "carnot/core/hf/safetensors_header.h"
 
 namespace carnot {

@@ -42,7 +42,7 @@ struct PendingTensor {
 };
 
 /// What read_model_tensors reads: model.safetensors, or where the tensors take more than `shard_bytes`, shards of at
-/// most that size (a larger tensor has one of its own) and model.safetensors.index.json. One shard is made at a time.
+/// most that size (a larger tensor has its own) and model.safetensors.index.json. One shard is made at a time.
 Status write_model_tensors(const std::filesystem::path& folder, const std::vector<PendingTensor>& tensors,
                            std::int64_t shard_bytes);
 Status write_model_tensors(const std::filesystem::path& folder, const std::vector<NamedTensor>& tensors,

@@ -139,7 +139,7 @@ TEST(Gradient, OfASegmentsRatioWithEachTokensOwnCreditIsThatOfTokensWithTheSegme
       }
 }
 
-TEST(Gradient, PreservedAboveTheRangeIsThatOfAnUnclippedRatioThatStandsAtTheBound) {
+TEST(Gradient, PreservedAboveTheRangeIsThatOfAnUnclippedRatioAtTheBound) {
   RandomStream random(4);
   for (double dual_clip : {0.0, 1.8}) {
     const LossSequences sequences = random_loss_sequences(random, 6);

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "carnot/core/base/check.h"
-#include "carnot/core/credit/entropy_scale.h"
+#include "carnot/core/credit/entropy_modulate.h"
 #include "carnot/core/loss/clip.h"
 #include "carnot/core/loss/importance.h"
 #include "carnot/core/loss/kl.h"

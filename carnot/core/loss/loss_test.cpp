@@ -49,20 +49,20 @@ double metric(const Loss& loss, const std::string& name) {
   return 0;
 }
 
-TEST(PolicyLoss, EqualsTheTokenByTokenTwinForEveryCombinationOfOptions) {
+TEST(PolicyLoss, EqualsTheTokenByTokenReferenceForEveryCombinationOfOptions) {
   RandomStream random(1);
   for_every_combination([&](const ObjectiveOptions& options, const std::string& what) {
     const LossSequences sequences = random_loss_sequences(random, 3);
     const LossInputs inputs = inputs_of(sequences);
     const Loss loss = policy_loss(options, inputs, denominators_of(sequences, kConstant));
-    const reference::LossTwin twin = reference::policy_loss(options, sequences);
-    EXPECT_NEAR(loss.total.item<double>(), twin.loss, 1e-10 * (1 + std::fabs(twin.loss))) << what;
-    EXPECT_NEAR(metric(loss, "actor/pg_loss"), twin.policy, 1e-10 * (1 + std::fabs(twin.policy))) << what;
-    EXPECT_NEAR(metric(loss, "actor/kl_loss"), twin.kl, 1e-10 * (1 + std::fabs(twin.kl))) << what;
+    const reference::SlowLoss slow = reference::policy_loss(options, sequences);
+    EXPECT_NEAR(loss.total.item<double>(), slow.loss, 1e-10 * (1 + std::fabs(slow.loss))) << what;
+    EXPECT_NEAR(metric(loss, "actor/pg_loss"), slow.policy, 1e-10 * (1 + std::fabs(slow.policy))) << what;
+    EXPECT_NEAR(metric(loss, "actor/kl_loss"), slow.kl, 1e-10 * (1 + std::fabs(slow.kl))) << what;
     loss.total.backward();
-    expect_gradient(inputs.logprob_T, flat(twin.by_logprob), what);
-    expect_gradient(inputs.entropy_T, flat(twin.by_entropy), what);
-    expect_gradient(inputs.value_T, flat(twin.by_value), what);
+    expect_gradient(inputs.logprob_T, flat(slow.by_logprob), what);
+    expect_gradient(inputs.entropy_T, flat(slow.by_entropy), what);
+    expect_gradient(inputs.value_T, flat(slow.by_value), what);
   });
 }
 
@@ -77,7 +77,7 @@ LossSequences responses_of(const LossSequences& trajectories) {
   return responses;
 }
 
-TEST(PolicyLoss, OfRowsOfOneResponseEachEqualsTheTwinWhoseSequencesAreResponses) {
+TEST(PolicyLoss, OfRowsOfOneResponseEachEqualsTheReferenceWhoseSequencesAreResponses) {
   RandomStream random(7);
   for_every_combination([&](ObjectiveOptions options, const std::string& what) {
     if (!random.chance(0.3)) return;
@@ -85,12 +85,12 @@ TEST(PolicyLoss, OfRowsOfOneResponseEachEqualsTheTwinWhoseSequencesAreResponses)
     options.sequence = SequenceUnit::Response;
     const LossInputs inputs = inputs_of(rows);
     const Loss loss = policy_loss(options, inputs, denominators_of(rows, kConstant));
-    const reference::LossTwin twin = reference::policy_loss(options, trajectories);
-    EXPECT_NEAR(loss.total.item<double>(), twin.loss, 1e-10 * (1 + std::fabs(twin.loss))) << what;
+    const reference::SlowLoss slow = reference::policy_loss(options, trajectories);
+    EXPECT_NEAR(loss.total.item<double>(), slow.loss, 1e-10 * (1 + std::fabs(slow.loss))) << what;
     loss.total.backward();
-    expect_gradient(inputs.logprob_T, flat(twin.by_logprob), what);
-    expect_gradient(inputs.entropy_T, flat(twin.by_entropy), what);
-    expect_gradient(inputs.value_T, flat(twin.by_value), what);
+    expect_gradient(inputs.logprob_T, flat(slow.by_logprob), what);
+    expect_gradient(inputs.entropy_T, flat(slow.by_entropy), what);
+    expect_gradient(inputs.value_T, flat(slow.by_value), what);
   });
 }
 
@@ -166,7 +166,7 @@ TEST(PolicyLoss, ExtremeLogRatiosStayFinite) {
     }
 }
 
-TEST(PolicyLoss, WithNeutralSettingsEveryAddOnIsTheIdentityToTheBit) {
+TEST(PolicyLoss, WithNeutralSettingsEveryAddOnIsTheIdentityBitForBit) {
   RandomStream random(6);
   LossSequences sequences = random_loss_sequences(random, 5);
   for (auto& sequence : sequences) {

@@ -1,6 +1,6 @@
 // method/arpo.cpp -- Agentic Reinforced Policy Optimization, arXiv:2507.19849
 #include "carnot/core/branch/entropy_branch.h"
-#include "carnot/core/credit/shared_prefix.h"
+#include "carnot/core/credit/tree_relative.h"
 #include "carnot/core/method/base.h"
 
 namespace carnot {

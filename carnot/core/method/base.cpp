@@ -1,6 +1,6 @@
 #include "carnot/core/method/base.h"
 
-#include "carnot/core/branch/independent.h"
+#include "carnot/core/branch/branch.h"
 
 namespace carnot {
 

@@ -1,5 +1,5 @@
 // method/igpo.cpp -- Information Gain-based Policy Optimization, arXiv:2510.14967
-#include "carnot/core/credit/gain_estimator.h"
+#include "carnot/core/credit/token_gain.h"
 #include "carnot/core/method/base.h"
 
 namespace carnot {

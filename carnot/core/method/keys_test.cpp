@@ -229,12 +229,12 @@ TEST(Keys, OfEveryMethodAloneHaveAnEffectOrAreRefused) {
     if (entry.is_base()) expect_keys_count(std::string(entry.name), std::string(entry.name));
 }
 
-TEST(Keys, OfEveryAddOnBehindABaseHaveAnEffectOrAreRefused) {
+TEST(Keys, OfEveryAddOnAfterABaseHaveAnEffectOrAreRefused) {
   for (const MethodEntry& entry : methods())
     if (entry.is_add_on()) expect_keys_count("grpo + " + std::string(entry.name), std::string(entry.name));
 }
 
-TEST(Keys, ThatOnlyABaseReadsAreRefusedBehindAnotherWithTheReason) {
+TEST(Keys, ThatOnlyABaseReadsAreRefusedAfterAnotherBaseWithTheReason) {
   int refused = 0;
   for (const MethodEntry& entry : methods()) {
     if (!entry.is_base() || !entry.is_add_on()) continue;

@@ -102,4 +102,15 @@ Result<MethodRecipe> parse_method(std::string_view composition);
 /// `filter.*` keys, and collects problems and warnings.
 Method build_method(const MethodRecipe& recipe, const std::function<void(Method&)>& adjust = {});
 
+/// Why this sequence of methods is not allowed; one sentence per problem.
+std::vector<std::string> composition_errors(std::span<const MethodEntry* const> entries);
+
+/// Settings of the objective that the method's rules cannot support. Reads only the slots, so it works for any
+/// composition.
+std::vector<SettingProblem> composition_problems(const Method& method);
+
+/// Combinations that are possible but work against each other, with the reason. Reads only the slots, so it works for
+/// any composition.
+std::vector<std::string> composition_warnings(const Method& method);
+
 }  // namespace carnot

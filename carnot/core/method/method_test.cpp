@@ -41,7 +41,7 @@ TEST(Methods, HaveDifferentNames) {
   for (const MethodEntry& entry : methods()) EXPECT_TRUE(names.insert(entry.name).second) << entry.name;
 }
 
-TEST(ParseMethod, AnswersAnUnknownNameWithTheNearestOrAllKnownOnes) {
+TEST(ParseMethod, AnswersAnUnknownNameWithTheNearestOneOrAllKnownOnes) {
   ASSERT_FALSE(parse_method("grpq").ok());
   EXPECT_EQ(parse_method("grpq").error().message, "there is no method 'grpq'; did you mean 'grpo'?");
   EXPECT_THAT(parse_method("backpropagation").error().message, HasSubstr("ppo, grpo"));
@@ -78,7 +78,7 @@ TEST(Grpo, TakesItsOptions) {
     EXPECT_EQ(table[0].advantage[t], sampled[t] ? all[0].penalised_score() : 0);
 }
 
-TEST(Ppo, AsksForTheCritic) {
+TEST(Ppo, NeedsTheCritic) {
   const Method method = method_of("ppo", {{"ppo.reward.per_turn", "true"}});
   EXPECT_THAT(rules_of(method), ElementsAre("turn_rewards", "gae"));
   EXPECT_THAT(measurements(method), ElementsAre(Measurement::OldPolicy, Measurement::Values));

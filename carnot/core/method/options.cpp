@@ -16,4 +16,14 @@ void MethodKeys::reward(RewardOptions& reward, RewardsRead read) {
   unread_.add(reward.unread_keys(read), "reward");
 }
 
+std::string_view name_of(Preset preset) {
+  switch (preset) {
+    case Preset::Carnot: return "carnot";
+    case Preset::Paper: return "paper";
+    case Preset::Code: return "code";
+    case Preset::Readme: return "readme";
+  }
+  return "";
+}
+
 }  // namespace carnot

@@ -6,13 +6,11 @@
 #include <cmath>
 #include <map>
 
-#include "carnot/core/credit/bilevel_gae.h"
 #include "carnot/core/credit/gae.h"
 #include "carnot/core/credit/group_relative.h"
 #include "carnot/core/credit/reinforce.h"
 #include "carnot/core/credit/token_gain.h"
 #include "carnot/core/credit/turn_group_gain.h"
-#include "carnot/core/method/composition.h"
 #include "carnot/core/method/method.h"
 #include "testing/field_settings.h"
 #include "testing/method_recipes.h"
@@ -106,7 +104,7 @@ ObjectiveOptions objective_with(const std::string& name, const std::string& pres
   return method_of(name, {{name + ".preset", preset}}).objective;
 }
 
-TEST(Presets, EachSaysInALineWhatItSets) {
+TEST(Presets, EachSaysInOneLineWhatItSets) {
   for (const MethodEntry& entry : methods()) {
     SCOPED_TRACE(entry.name);
     ASSERT_FALSE(entry.presets().empty());
@@ -132,7 +130,7 @@ TEST(Presets, OfAentAreTheThreeSetsOfNumbers) {
   EXPECT_EQ(numbers("readme"), std::pair(0.3, false));
 }
 
-TEST(Presets, CarnotIsTheDefaultAndWhatItWas) {
+TEST(Presets, CarnotIsTheDefaultAndUnchanged) {
   for (const std::string& name : kThreePresets) {
     SCOPED_TRACE(name);
     const Method plain = method_of(name), named = method_of(name, {{name + ".preset", "carnot"}});
@@ -157,7 +155,7 @@ TEST(Presets, PaperMeansThePapersLoss) {
   EXPECT_EQ(objective_with("rloo", "paper").reduction, Reduction::SequenceMeanTokenSum);
 }
 
-TEST(Presets, PaperNamesWhereItsNumbersStand) {
+TEST(Presets, PaperSaysWhereItsNumbersAre) {
   const std::map<std::string_view, std::string_view> places = {{"grpo", "0.04 (section 4.2)"},
                                                                {"rloo", "0.03 in the reward (appendix C)"},
                                                                {"reinforce_plus_plus", "(version 1, eq. 4, table 1)"},
@@ -277,14 +275,14 @@ TEST(Gigpo, AddsStepGroupsToItsOwnBaseOrToAnother) {
   EXPECT_EQ(method_of("gigpo").objective.kl_coefficient, 0.01);
 }
 
-TEST(Igpo, AsksForGains) {
+TEST(Igpo, NeedsGains) {
   const Method method = method_of("igpo");
   EXPECT_THAT(rules_of(method), ElementsAre("turn_gain"));
   EXPECT_TRUE(measurements(method).contains(Measurement::InfoGain));
   EXPECT_THAT(rules_of(method_of("igpo", {{"igpo.preset", "code"}})), ElementsAre("token_gain"));
 }
 
-TEST(A2tgpo, BringsTurnRatiosAloneAndLeavesABaseItsOwn) {
+TEST(A2tgpo, SetsTurnRatiosAloneButKeepsThoseOfABase) {
   EXPECT_EQ(method_of("a2tgpo").objective.ratio, RatioLevel::Turn);
   EXPECT_EQ(method_of("a2tgpo").objective.clip_high, 4e-3);
   const Method added = method_of("dapo + a2tgpo");
@@ -329,7 +327,7 @@ TEST(StarpoS, KeepsTheMostVariedGroups) {
   EXPECT_EQ(method.objective.entropy_coefficient, 0.001);
 }
 
-TEST(Actfocus, AsksForTheReferenceOnlyWhereItsSignalNeedsOne) {
+TEST(Actfocus, NeedsTheReferenceOnlyIfItsSignalDoes) {
   EXPECT_TRUE(measurements(method_of("dapo + actfocus")).contains(Measurement::Reference));
   EXPECT_FALSE(measurements(method_of("dapo + actfocus", {{"actfocus.beta", "0"}})).contains(Measurement::Reference));
   EXPECT_FALSE(
@@ -346,7 +344,7 @@ TEST(Compositions, ChainTheirRulesInOrder) {
   EXPECT_THAT(method.warnings, IsEmpty());
 }
 
-TEST(Compositions, TheFiveMethodsStandTogether) {
+TEST(Compositions, TheFiveMethodsCompose) {
   const Method method = method_of("a2tgpo + aepo + aem + actfocus + aent");
   EXPECT_THAT(rules_of(method), ElementsAre("group_relative", "turn_group_gain", "entropy_modulate", "span_weight"));
   EXPECT_EQ(method.objective.ratio, RatioLevel::Turn);
@@ -397,7 +395,7 @@ TEST(Compositions, AllPairsOfABaseAndAnAddOnAreBuiltOrRefusedWithAReason) {
   EXPECT_GT(built, 60);
 }
 
-TEST(Compositions, ThatMeanTwoThingsAreRefused) {
+TEST(Compositions, ThatAreAmbiguousAreRefused) {
   EXPECT_THAT(refusal("aem"), HasSubstr("expected a base before it, as in 'grpo + aem'"));
   EXPECT_THAT(refusal("grpo + dapo"), HasSubstr("'dapo' is a second base"));
   EXPECT_THAT(refusal("arpo + aepo"), HasSubstr("both decide where rollouts branch"));
@@ -420,7 +418,7 @@ TEST(Compositions, ThatWorkAgainstThemselvesAreWarnedAbout) {
   EXPECT_THAT(composition_warnings(method), Contains(HasSubstr("k1")));
 }
 
-TEST(Compositions, AreWarnedAboutWithTheRecipesOwnKeysLaidOver) {
+TEST(Compositions, AreWarnedAboutAfterTheRecipesOwnKeysAreApplied) {
   const MethodRecipe recipe = parse_method("starpo_s + aent").value();
   const Method method = build_method(recipe, [](Method& built) { built.objective.value_coefficient = 0; });
   EXPECT_THAT(method.warnings, ElementsAre(HasSubstr("replaces"), HasSubstr("critic")));
@@ -440,7 +438,7 @@ TEST(Compositions, WithACriticsLossAndNoValueTargetsAreRefused) {
     for (const double coefficient : {0.0, 0.5}) EXPECT_THAT(problems_of(composition, coefficient), IsEmpty());
 }
 
-TEST(Compositions, ARuleThatReadsValuesAsksForACriticWithoutItsLossToo) {
+TEST(Compositions, ARuleThatReadsValuesNeedsACriticEvenWithoutItsLoss) {
   for (const std::string composition : {"ppo", "starpo_s"}) {
     Method method = method_of(composition);
     method.objective.value_coefficient = 0;

@@ -1,5 +1,5 @@
 // method/ppo.cpp -- Proximal Policy Optimization with a critic, arXiv:1707.06347
-#include "carnot/core/credit/critic_estimator.h"
+#include "carnot/core/credit/gae.h"
 #include "carnot/core/method/base.h"
 
 namespace carnot {

@@ -1,5 +1,5 @@
 // method/rloo.cpp -- REINFORCE leave-one-out, arXiv:2402.14740, trained with the clipped loss as its users do
-#include "carnot/core/credit/leave_one_out.h"
+#include "carnot/core/credit/group_relative.h"
 #include "carnot/core/method/base.h"
 
 namespace carnot {

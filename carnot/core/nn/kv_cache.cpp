@@ -3,6 +3,7 @@
 #include <ATen/Functions.h>
 
 #include "carnot/core/base/check.h"
+#include "carnot/core/nn/cpu_memory.h"
 
 namespace carnot {
 
@@ -10,10 +11,19 @@ KvCache::KvCache(const ModelConfig& config, int num_blocks, const at::TensorOpti
     : num_blocks_(num_blocks) {
   CARNOT_CHECK_GT(num_blocks, 0);
   const at::TensorOptions plain = options.requires_grad(false);
+  const auto zeros = [&](at::IntArrayRef shape) {
+    return plain.device().is_cpu() ? untouched_zeros(shape, plain) : at::zeros(shape, plain);
+  };
   for (int layer = 0; layer < config.num_layers; ++layer) {
-    keys_.push_back(at::zeros({num_blocks, config.num_kv_heads, config.head_dim, kBlockTokens}, plain));
-    values_.push_back(at::zeros({num_blocks, config.num_kv_heads, kBlockTokens, config.head_dim}, plain));
+    keys_.push_back(zeros({num_blocks, config.num_kv_heads, config.head_dim, kBlockTokens}));
+    values_.push_back(zeros({num_blocks, config.num_kv_heads, kBlockTokens, config.head_dim}));
   }
+}
+
+void KvCache::give_back_memory() {
+  if (!keys_[0].device().is_cpu() || !is_given_back(bytes())) return;
+  for (const auto* tensors : {&keys_, &values_})
+    for (const at::Tensor& tensor : *tensors) carnot::give_back_memory(tensor);
 }
 
 std::int64_t KvCache::bytes() const {

@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "carnot/core/base/aligned_memory.h"
 #include "carnot/core/cache/block_manager.h"
 #include "carnot/core/nn/model_config.h"
 
@@ -17,11 +18,19 @@ namespace carnot {
 
 class KvCache {
  public:
-  /// Memory for `num_blocks` blocks in every layer. `options` set dtype and device.
+  /// Memory for `num_blocks` blocks in every layer, zeros; on the CPU it is taken from the system as blocks are
+  /// written. `options` set dtype and device.
   KvCache(const ModelConfig& config, int num_blocks, const at::TensorOptions& options);
 
   int num_blocks() const { return num_blocks_; }
   std::int64_t bytes() const;
+
+  /// Between rollouts: forgets what the blocks hold and, on the CPU, returns a large cache's memory to the system until
+  /// blocks are written again.
+  void give_back_memory();
+
+  /// Whether a cache of this size is returned: taking the pages of a small one again would cost more than it holds.
+  static bool is_given_back(std::int64_t bytes) { return bytes >= static_cast<std::int64_t>(kMappedBytes); }
 
   /// [num_blocks, kv_heads, head_dim, kBlockTokens]
   const at::Tensor& keys(int layer) const { return keys_[layer]; }

@@ -113,7 +113,7 @@ at::Tensor add_adapters(at::Tensor& y, const at::Tensor& x, const std::vector<Pl
 }
 
 /// The positions of LinearFunction's arguments, and of their gradients.
-enum Argument : std::size_t { kInput = 0, kWeight = 1, kBias = 4, kA = 7, kB = 10, kArguments = 15 };
+enum Argument : std::size_t { kInput = 0, kWeight = 1, kBias = 4, kA = 7, kB = 10, kArguments = 16 };
 
 /// Gradients of one product; y = x W^T + narrow B^T, narrow = scale x A^T. Gradients of weights have the type of sums.
 template <class S>
@@ -144,9 +144,7 @@ struct LinearBackward {
 
   const Packed<S>& packed_columns(const S* data, std::int64_t row_stride, std::int64_t columns) {
     const auto rows = packed_rows<S>(data, dy.size(0), row_stride);
-    auto& packed = cache.scratch<S>();
-    packed.pack({&rows, 1}, columns);
-    return packed;
+    return cache.packed_once<S>({&rows, 1}, columns);
   }
 
   void input() {
@@ -192,13 +190,20 @@ struct LinearBackward {
   }
 };
 
+struct HeldInput : torch::CustomClassHolder {
+  explicit HeldInput(InputAgain held) : again(std::move(held)) {}
+  InputAgain again;
+};
+
 struct LinearFunction : torch::autograd::Function<LinearFunction> {
   using Optional = std::optional<at::Tensor>;
+  static constexpr const char* kAgain = "again";
 
   static at::Tensor forward(AutogradContext* context, const at::Tensor& x, const at::Tensor& w0, const Optional& w1,
                             const Optional& w2, const Optional& bias0, const Optional& bias1, const Optional& bias2,
                             const Optional& a0, const Optional& a1, const Optional& a2, const Optional& b0,
-                            const Optional& b1, const Optional& b2, double scale, PackedWeights::Cache* cache) {
+                            const Optional& b1, const Optional& b2, double scale, PackedWeights::Cache* cache,
+                            InputAgain again) {
     const auto plain = [](const Optional& tensor) { return tensor.value_or(at::Tensor()); };
     const LinearWeights all{.weight = {w0, plain(w1), plain(w2)},
                             .bias = {plain(bias0), plain(bias1), plain(bias2)},
@@ -209,7 +214,7 @@ struct LinearFunction : torch::autograd::Function<LinearFunction> {
         with_number_type(x.scalar_type(), [&]<class S>() { return product<S>(x, all, *cache, narrow); });
     // A frozen product without adapters needs only its weights to propagate the gradient.
     const bool keeps_input = w0.requires_grad() || narrow.defined();
-    variable_list saved{keeps_input ? x : at::Tensor(), narrow};
+    variable_list saved{keeps_input && !again ? x : at::Tensor(), narrow};
     saved.insert(saved.end(), all.weight.begin(), all.weight.end());
     for (const Adapter& adapter : all.adapter) saved.insert(saved.end(), {adapter.a, adapter.b});
     context->save_for_backward(saved);
@@ -217,6 +222,8 @@ struct LinearFunction : torch::autograd::Function<LinearFunction> {
     context->saved_data["needs_weights"] = w0.requires_grad();
     context->saved_data["scale"] = scale;
     context->saved_data["cache"] = reinterpret_cast<std::int64_t>(cache);
+    if (keeps_input && again)
+      context->saved_data[kAgain] = c10::IValue::make_capsule(c10::make_intrusive<HeldInput>(std::move(again)));
     return y;
   }
 
@@ -247,6 +254,11 @@ struct LinearFunction : torch::autograd::Function<LinearFunction> {
                                .adapters = adapters,
                                .cache = *reinterpret_cast<PackedWeights::Cache*>(context->saved_data["cache"].toInt())};
     if (context->needs_input_grad(kInput)) backward.input();
+    if (const auto held = context->saved_data.find(kAgain); held != context->saved_data.end()) {
+      const at::NoGradGuard no_grad;
+      backward.x = static_cast<HeldInput*>(held->second.toCapsule().get())->again();
+      context->saved_data.erase(held);  // with what it holds: autograd keeps saved_data until the graph is gone
+    }
     if (context->saved_data["needs_weights"].toBool())
       backward.weights_and_biases(context->saved_data["has_bias"].toBool());
     if (!adapters.empty()) backward.adapter_matrices(context->saved_data["scale"].toDouble());
@@ -278,7 +290,8 @@ std::string kernel_sets(at::ScalarType type) {
   return type == at::kBFloat16 ? set + ", products " + kernel::bfloat16_kernels().name : set;
 }
 
-at::Tensor linear(const at::Tensor& x_TK, const LinearWeights& weights, PackedWeights& packed, KernelChoice kernels) {
+at::Tensor linear(const at::Tensor& x_TK, const LinearWeights& weights, PackedWeights& packed, KernelChoice kernels,
+                  InputAgain again) {
   if (kernels == KernelChoice::Portable || !own_kernels_take(x_TK)) return portable_linear(x_TK, weights);
   CARNOT_CHECK_EQ(x_TK.size(1), weights.weight[0].size(1));
   const at::Tensor x = x_TK.contiguous();
@@ -290,7 +303,7 @@ at::Tensor linear(const at::Tensor& x_TK, const LinearWeights& weights, PackedWe
     return LinearFunction::apply(x, weight[0], optional(weight[1]), optional(weight[2]), optional(bias[0]),
                                  optional(bias[1]), optional(bias[2]), optional(adapter[0].a), optional(adapter[1].a),
                                  optional(adapter[2].a), optional(adapter[0].b), optional(adapter[1].b),
-                                 optional(adapter[2].b), scale, &packed.cache());
+                                 optional(adapter[2].b), scale, &packed.cache(), std::move(again));
   }
   at::Tensor narrow;
   return with_number_type(x.scalar_type(),

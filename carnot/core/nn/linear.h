@@ -8,6 +8,7 @@
 #include <ATen/core/Tensor.h>
 
 #include <array>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -48,8 +49,13 @@ struct LinearWeights {
   double adapter_scale = 1;
 };
 
-/// x [T, K] times the weights, concatenated: [T, N_0 + N_1 + N_2]; adds biases and adapter_scale (x A^T) B^T.
-at::Tensor linear(const at::Tensor& x_TK, const LinearWeights& weights, PackedWeights& packed, KernelChoice kernels);
+/// Computes the input of a product again, to the same bits, from tensors that are kept anyway.
+using InputAgain = std::function<at::Tensor()>;
+
+/// x [T, K] times the weights, concatenated: [T, N_0 + N_1 + N_2]; adds biases and adapter_scale (x A^T) B^T. With
+/// `again`, the backward pass calls it instead of x being kept (Carnot's kernels; LibTorch's operators keep x).
+at::Tensor linear(const at::Tensor& x_TK, const LinearWeights& weights, PackedWeights& packed, KernelChoice kernels,
+                  InputAgain again = {});
 
 /// From now on, only `packed` holds these weights of one product: half of their memory is released, and the product's
 /// bits are unchanged. For inference-only models. REQUIRES: own_kernels_take() the weights, and only linear() reads

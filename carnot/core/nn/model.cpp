@@ -97,39 +97,44 @@ at::TensorOptions Model::options() const { return embedding_.options().requires_
 
 const at::Tensor& Model::head() const { return config_.tied_head ? embedding_ : head_; }
 
-at::Tensor Model::attention(const Layer& layer, int index, const at::Tensor& x_TH, const at::Tensor& positions_T,
-                            const AttentionPlan& plan) const {
-  const at::Tensor qkv = linear(
-      x_TH,
-      {.weight = {layer.query, layer.key, layer.value},
-       .bias = {layer.query_bias, layer.key_bias, layer.value_bias},
-       .adapter = {layer.adapter(Projection::Query), layer.adapter(Projection::Key), layer.adapter(Projection::Value)},
-       .adapter_scale = adapter_scale()},
-      workspace_->packed, kernels_);
-  const at::Tensor mixed = self_attention(config_, index, qkv, {layer.query_norm, layer.key_norm}, workspace_->rotary,
-                                          positions_T, plan, kernels_);
-  return linear(
-      mixed,
-      {.weight = {layer.output}, .adapter = {layer.adapter(Projection::Output)}, .adapter_scale = adapter_scale()},
-      workspace_->packed, kernels_);
+at::Tensor Model::Layer::bias(Projection projection) const {
+  switch (projection) {
+    case Projection::Query: return query_bias;
+    case Projection::Key: return key_bias;
+    case Projection::Value: return value_bias;
+    default: return {};
+  }
+}
+
+LinearWeights Model::weights_of(const Layer& layer, std::initializer_list<Projection> projections) const {
+  LinearWeights all{.adapter_scale = adapter_scale()};
+  std::size_t i = 0;
+  for (const Projection projection : projections) {
+    all.weight[i] = layer.weight(projection);
+    all.bias[i] = layer.bias(projection);
+    all.adapter[i++] = layer.adapter(projection);
+  }
+  return all;
+}
+
+at::Tensor Model::norm_and_linear(const at::Tensor& x_TH, const at::Tensor& norm, const LinearWeights& weights) const {
+  const auto normed = [x_TH, norm, epsilon = config_.rms_norm_epsilon, kernels = kernels_] {
+    return rms_norm(x_TH, norm, epsilon, kernels);
+  };
+  return linear(normed(), weights, workspace_->packed, kernels_, normed);
 }
 
 at::Tensor Model::layer_output(int index, const at::Tensor& x_TH, const at::Tensor& positions_T,
                                const AttentionPlan& plan) const {
-  const double epsilon = config_.rms_norm_epsilon;
   const Layer& layer = layers_[index];
-  const at::Tensor x =
-      x_TH + attention(layer, index, rms_norm(x_TH, layer.input_norm, epsilon, kernels_), positions_T, plan);
-  const at::Tensor gate_up = linear(rms_norm(x, layer.post_norm, epsilon, kernels_),
-                                    {.weight = {layer.gate, layer.up},
-                                     .adapter = {layer.adapter(Projection::Gate), layer.adapter(Projection::Up)},
-                                     .adapter_scale = adapter_scale()},
-                                    workspace_->packed, kernels_);
-  return x +
-         linear(
-             swiglu(gate_up, kernels_),
-             {.weight = {layer.down}, .adapter = {layer.adapter(Projection::Down)}, .adapter_scale = adapter_scale()},
-             workspace_->packed, kernels_);
+  const at::Tensor qkv = norm_and_linear(x_TH, layer.input_norm,
+                                         weights_of(layer, {Projection::Query, Projection::Key, Projection::Value}));
+  const at::Tensor mixed = self_attention(config_, index, qkv, {layer.query_norm, layer.key_norm}, workspace_->rotary,
+                                          positions_T, plan, kernels_);
+  const at::Tensor x = x_TH + linear(mixed, weights_of(layer, {Projection::Output}), workspace_->packed, kernels_);
+  const at::Tensor gate_up = norm_and_linear(x, layer.post_norm, weights_of(layer, {Projection::Gate, Projection::Up}));
+  const auto gated = [gate_up, kernels = kernels_] { return swiglu(gate_up, kernels); };
+  return x + linear(gated(), weights_of(layer, {Projection::Down}), workspace_->packed, kernels_, gated);
 }
 
 at::Tensor Model::hidden(const at::Tensor& tokens_T, const at::Tensor& positions_T, const AttentionPlan& plan) const {

@@ -9,6 +9,7 @@
 
 #include <array>
 #include <cstdint>
+#include <initializer_list>
 #include <memory>
 #include <span>
 #include <string>
@@ -32,6 +33,7 @@ struct NamedTensor {
 void mark_trained(const at::Tensor& weight, bool on);
 
 struct ModelWorkspace;
+struct LinearWeights;
 class PackedWeights;
 
 /// Own: carnot/core/kernel (CPU; float32, float64, bfloat16) and carnot/cuda (token statistics), otherwise LibTorch.
@@ -112,14 +114,16 @@ class Model {
     std::array<Adapter, kProjectionNames.size()> adapters{};
 
     const at::Tensor& weight(Projection projection) const;
+    at::Tensor bias(Projection projection) const;  ///< undefined if there is none
     const Adapter& adapter(Projection projection) const { return adapters[static_cast<std::size_t>(projection)]; }
   };
 
   explicit Model(const ModelConfig& config) : config_(config) {}
   at::Tensor layer_output(int index, const at::Tensor& x_TH, const at::Tensor& positions_T,
                           const AttentionPlan& plan) const;
-  at::Tensor attention(const Layer& layer, int index, const at::Tensor& x_TH, const at::Tensor& positions_T,
-                       const AttentionPlan& plan) const;
+  /// The layer's weights of projections that share their input.
+  LinearWeights weights_of(const Layer& layer, std::initializer_list<Projection> projections) const;
+  at::Tensor norm_and_linear(const at::Tensor& x_TH, const at::Tensor& norm, const LinearWeights& weights) const;
   void copy_adapters(const Model& from);
   double adapter_scale() const { return has_adapters() ? lora_.scale() : 0; }
 

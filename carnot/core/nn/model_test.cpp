@@ -161,5 +161,23 @@ TEST(Weights, AChangeIsSeenByTheNextCall) {
   EXPECT_TRUE(at::equal(after, batch.hidden(fresh)));
 }
 
+TEST(KvCacheMemory, OfALargeOneIsGivenBackAndComesBackAsZeros) {
+  const ModelConfig config = small_decoder("qwen2");
+  const auto options = at::TensorOptions().dtype(at::kFloat);
+  const std::int64_t block = KvCache(config, 1, options).bytes();
+  for (const bool large : {false, true}) {
+    const std::int64_t bytes = large ? std::int64_t{300} << 20 : 16 * block;
+    KvCache cache(config, static_cast<int>(bytes / block), options);
+    EXPECT_EQ(KvCache::is_given_back(cache.bytes()), large);
+    for (const at::Tensor& tensor : {cache.keys(0), cache.values(config.num_layers - 1)}) tensor.select(0, 3).fill_(1);
+    cache.give_back_memory();
+    for (const at::Tensor& tensor : {cache.keys(0), cache.values(config.num_layers - 1)}) {
+      EXPECT_EQ(tensor.select(0, 3).min().item<float>(), large ? 0 : 1);
+      tensor.select(0, 3).fill_(2);
+      EXPECT_EQ(tensor.select(0, 3).min().item<float>(), 2);
+    }
+  }
+}
+
 }  // namespace
 }  // namespace carnot

@@ -43,22 +43,26 @@ struct PackedWeights::Cache {
   template <class S>
   const Packed<S>& for_product(std::span<const at::Tensor> weights) {
     auto& entry = entry_of<S>(weights);
-    if (entry.product_versions != versions(weights)) {
+    if (entry.versions != versions(weights)) {
       entry.product.pack_transposed(rows<S>(weights), weights[0].size(1));
-      entry.product_versions = versions(weights);
+      entry.versions = versions(weights);
     }
     return entry.product;
   }
 
-  /// The weights, concatenated by rows, as B of dy W.
+  /// The weights, concatenated by rows, as B of dy W; valid until the next call. Packed again for each use: that takes
+  /// little of the product's time, and a kept copy would take as much memory as the weights.
   template <class S>
   const Packed<S>& for_gradient(std::span<const at::Tensor> weights) {
-    auto& entry = entry_of<S>(weights);
-    if (entry.gradient_versions != versions(weights)) {
-      entry.gradient.pack(rows<S>(weights), weights[0].size(1));
-      entry.gradient_versions = versions(weights);
-    }
-    return entry.gradient;
+    return packed_once<S>(rows<S>(weights), weights[0].size(1));
+  }
+
+  /// `matrices`, concatenated by rows, as B; valid until the next call.
+  template <class S>
+  const Packed<S>& packed_once(std::span<const typename PackedType<S>::Rows> matrices, std::int64_t columns) {
+    Packed<S>& packed = std::get<OfType<S>>(types_).once;
+    packed.pack(matrices, columns);
+    return packed;
   }
 
   /// Packs the weights for products, and releases the memory of their rows. REQUIRES: nothing shares their storage or
@@ -74,23 +78,17 @@ struct PackedWeights::Cache {
     entries.insert(std::move(entry));
   }
 
-  /// Memory for a matrix that is packed and used once.
-  template <class S>
-  Packed<S>& scratch() {
-    return std::get<OfType<S>>(types_).scratch;
-  }
-
  private:
   template <class S>
   struct Entry {
-    Packed<S> product, gradient;
-    std::vector<std::int64_t> product_versions, gradient_versions;
+    Packed<S> product;
+    std::vector<std::int64_t> versions;
     at::Tensor first{};  ///< held, so that no other weight can get its address
   };
   template <class S>
   struct OfType {
     std::map<const void*, Entry<S>> entries;
-    Packed<S> scratch;
+    Packed<S> once;
   };
 
   template <class S>

@@ -5,7 +5,9 @@
 #include <ATen/Functions.h>
 
 #include <cstdint>
+#include <type_traits>
 
+#include "carnot/core/kernel/gemm/transpose.h"
 #include "carnot/core/nn/number_types.h"
 #include "carnot/core/nn/packed_weights.h"
 
@@ -47,20 +49,20 @@ inline void multiply(const MatrixRows<kernel::BFloat16>& a, const kernel::Packed
 }
 
 /// out = a^T b, or += a^T b, for the first `columns` columns of a.
-template <class T>
-void multiply_transposed(const MatrixRows<T>& a, std::int64_t columns, const kernel::PackedMatrix<T>& b,
-                         const MatrixInto<T>& out) {
-  kernel::gemm<T>({.data = a.data, .rows = columns, .row_stride = 1, .depth_stride = a.stride}, b, out.data, out.stride,
-                  out.add);
-}
-inline void multiply_transposed(const MatrixRows<kernel::BFloat16>& a, std::int64_t columns,
-                                const kernel::PackedBFloat16& b, const MatrixInto<float>& out) {
+template <class S>
+void multiply_transposed(const MatrixRows<S>& a, std::int64_t columns, const Packed<S>& b,
+                         const MatrixInto<Computed<S>>& out) {
+  constexpr std::int64_t kFewColumns = 384;  // read so few times, columns of a are not worth turning: measured
+  if constexpr (!std::is_same_v<S, kernel::BFloat16>) {
+    if (b.columns() < kFewColumns)
+      return kernel::gemm<S>({.data = a.data, .rows = columns, .row_stride = 1, .depth_stride = a.stride}, b, out.data,
+                             out.stride, out.add);
+  }
   // Rows a multiple of a page apart would compete for few sets of the first-level cache.
   const std::int64_t stride = (a.count + 31) / 32 * 32 + 32;
-  const at::Tensor turned = at::empty({columns, stride}, at::TensorOptions().dtype(at::kBFloat16));
-  kernel::transpose({.data = a.data, .rows = a.count, .row_stride = a.stride}, columns,
-                    data_of<kernel::BFloat16>(turned), stride);
-  multiply(MatrixRows<kernel::BFloat16>{data_of<kernel::BFloat16>(turned), columns, stride}, b, out);
+  const at::Tensor turned = at::empty({columns, stride}, at::TensorOptions().dtype(scalar_type_of<S>()));
+  kernel::transpose(a.data, a.count, a.stride, columns, data_of<S>(turned), stride);
+  multiply(MatrixRows<S>{data_of<S>(turned), columns, stride}, b, out);
 }
 
 }  // namespace carnot

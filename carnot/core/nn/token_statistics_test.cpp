@@ -87,7 +87,7 @@ TEST_P(TokenStatisticsOn, GradientOfEachOutputMatchesFiniteDifferences) {
   }
 }
 
-TEST_P(TokenStatisticsOn, ClampedEntropyEqualsItsSlowTwin) {
+TEST_P(TokenStatisticsOn, ClampedEntropyEqualsItsSlowReference) {
   RandomStream stream(3);
   // Every row also has an entry of 0.5.
   const std::vector<std::function<double(double)>> shapes = {

@@ -55,7 +55,7 @@ struct ObjectiveOptions {
   AdaptiveEntropyOptions adaptive_entropy{};  ///< adapts entropy_coefficient to the (clamped) entropy
 
   double entropy_scale =
-      0;  ///< advantages are multiplied by 1 + entropy_scale * z(entropy) (AEPO, credit/entropy_scale.h)
+      0;  ///< advantages are multiplied by 1 + entropy_scale * z(entropy) (AEPO, credit/entropy_modulate.h)
   EntropyScaleOver entropy_scale_over = EntropyScaleOver::OldPolicyStep;
 
   double value_coefficient = 0;  ///< 0: no critic

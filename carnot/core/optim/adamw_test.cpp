@@ -58,10 +58,10 @@ TEST(AdamW, EqualsTheReferenceNumberByNumber) {
   const Optimizer::Tensors parameters = random_parameters(random, at::kDouble);
   const OptimizerOptions options{
       .beta1 = 0.8, .beta2 = 0.95, .epsilon = 1e-6, .weight_decay = 0.1, .max_grad_norm = 30};
-  std::vector<reference::AdamWWeight> twin;
+  std::vector<reference::AdamWWeight> slow;
   for (const auto& [name, tensor] : parameters)
     for (std::int64_t i = 0; i < tensor.numel(); ++i)
-      twin.push_back({.value = tensor.const_data_ptr<double>()[i], .decays = tensor.dim() >= 2});
+      slow.push_back({.value = tensor.const_data_ptr<double>()[i], .decays = tensor.dim() >= 2});
 
   LocalOptimizer optimizer(weights_of(parameters), options);
   for (int t = 1; t <= 4; ++t) {
@@ -71,12 +71,12 @@ TEST(AdamW, EqualsTheReferenceNumberByNumber) {
       for (std::int64_t i = 0; i < tensor.numel(); ++i) gradients.push_back(tensor.grad().const_data_ptr<double>()[i]);
     const double rate = 0.01 * t;
     optimizer.step(rate);
-    reference::adamw_step({rate, 0.8, 0.95, 1e-6, 0.1, 30}, t, gradients, twin);
+    reference::adamw_step({rate, 0.8, 0.95, 1e-6, 0.1, 30}, t, gradients, slow);
     std::size_t at = 0;
     for (const auto& [name, tensor] : parameters)
       for (std::int64_t i = 0; i < tensor.numel(); ++i, ++at)
         // The clipping's 1e-6 next to the norm is not in the reference implementation: a relative 1e-8 of the gradient.
-        ASSERT_NEAR(tensor.const_data_ptr<double>()[i], twin[at].value, 1e-8) << name << " " << i << " after " << t;
+        ASSERT_NEAR(tensor.const_data_ptr<double>()[i], slow[at].value, 1e-8) << name << " " << i << " after " << t;
   }
 }
 
@@ -182,7 +182,7 @@ TEST(AdamW, ResumedFromItsStateContinuesBitForBit) {
   }
 }
 
-TEST(AdamW, TellsThoseWhoCacheWeightsThatTheyChanged) {
+TEST(AdamW, NotifiesCachesOfChangedWeights) {
   for (at::ScalarType dtype : {at::kFloat, at::kDouble, at::kBFloat16}) {
     RandomStream random(8);
     const Optimizer::Tensors parameters = random_parameters(random, dtype);
@@ -226,7 +226,7 @@ TEST(AdamW, RoundsMasterWeightsAsLibTorchDoes) {
   set_num_threads(1);
   theirs.copy_(values);
   EXPECT_TRUE(at::equal(ours, theirs));
-  EXPECT_GT(ours._version(), version) << "packed copies are made anew";
+  EXPECT_GT(ours._version(), version) << "packed copies are made again";
 }
 
 TEST(AdamW, MasterWeightsKeepUpdatesThatBfloat16WouldLose) {
@@ -297,7 +297,7 @@ TEST(AdamW, FollowsFloat32WithoutAMasterCopyAndWithBfloat16Moments) {
   EXPECT_EQ((at::full({1}, 1.0, at::kBFloat16) + 2e-4).item<float>(), 1.0F);
 }
 
-TEST(AdamW, KeepsLessWhereAskedToAndResumesFromIt) {
+TEST(AdamW, KeepsLessOnRequestAndResumesFromIt) {
   RandomStream random(17);
   const OptimizerOptions options{.master_weights = false, .moments = "bfloat16"};
   const Optimizer::Tensors straight = random_parameters(random, at::kBFloat16);

@@ -54,7 +54,7 @@ TEST(StochasticRounding, LeavesWhatBfloat16CanHold) {
   for (std::uint64_t key = 0; key < 50; ++key) EXPECT_TRUE(at::equal(rounded(values, key).to(at::kFloat), values));
 }
 
-TEST(StochasticRounding, DrawsByKeyAndElementAlone) {
+TEST(StochasticRounding, DrawsByKeyAndElementOnly) {
   RandomStream random(3);
   at::Tensor values = at::empty({1000}, at::kFloat);
   for (int i = 0; i < 1000; ++i) values.mutable_data_ptr<float>()[i] = static_cast<float>(random.normal());

@@ -46,8 +46,8 @@ class VariableReader {
     return otherwise;
   }
 
-  int required_number(const std::string& name, int least, int most, const std::string& beside) {
-    if (!has(name)) problem(name + ": is not set, though " + beside + " is; expected both or neither");
+  int required_number(const std::string& name, int least, int most, const std::string& other) {
+    if (!has(name)) problem(name + ": is not set, though " + other + " is; expected both or neither");
     return number(name, least, most, least);
   }
 

@@ -105,7 +105,7 @@ TEST(GpuOfRank, IsTheOneWithItsNumberOnTheMachineUnlessTheLauncherHasChosenOne) 
             "CUDA_VISIBLE_DEVICES=0,1: no GPU for local rank 3; expected one for each rank of the machine");
 }
 
-TEST(RankSetting, OfAGroupOfOneMeetsNobody) {
+TEST(RankSetting, OfAGroupOfOneNeedsNoMeeting) {
   EXPECT_EQ(rank_setting({{"RANK", "0"}, {"WORLD_SIZE", "1"}, {"MASTER_ADDR", "a"}}).value(), RankSetting());
   EXPECT_EQ(rank_setting({{"SLURM_STEP_NUM_TASKS", "1"}, {"SLURM_PROCID", "0"}}).value(), RankSetting());
 }
@@ -118,7 +118,7 @@ TEST(RankSetting, RefusesHalfOfAPair) {
   EXPECT_THAT(problems_of({{"LWS_GROUP_SIZE", "2"}}), HasSubstr("LWS_WORKER_INDEX: is not set"));
 }
 
-TEST(RankSetting, NamesEveryVariableThatIsNoNumber) {
+TEST(RankSetting, NamesEveryVariableThatIsNotANumber) {
   Variables variables = of_torchrun_example();
   variables["RANK"] = "first";
   variables["LOCAL_RANK"] = "-1";
@@ -166,7 +166,7 @@ TEST(CountOfNode, ExpandsRepetitions) {
   for (int node = 0; node < 5; ++node) EXPECT_EQ(count_of_node("2(x3),1,12", node).value(), expected[node]);
 }
 
-TEST(CountOfNode, RefusesWhatIsNoListOfCounts) {
+TEST(CountOfNode, RefusesInvalidListsOfCounts) {
   for (const char* counts : {"", "2(x3),1", "x", "2(x)", "2(x0)", "0", "2(3)", "2(x3", "99999999999999999999"})
     EXPECT_FALSE(count_of_node(counts, 4)) << counts;
 }

@@ -18,7 +18,7 @@ struct RankPlace {
 /// Of this process.
 RankPlace own_place();
 
-/// As bytes for the other ranks, and back; an empty place where the bytes are none.
+/// As bytes for the other ranks, and back; an empty place if the bytes cannot be read.
 std::string bytes_of_place(const RankPlace& place);
 RankPlace place_of_bytes(const std::string& bytes);
 

@@ -8,7 +8,7 @@ namespace carnot {
 Result<AnswerPrompt> AnswerPrompt::of(const Tokenizer& tokenizer, const AnswerLead& lead, const std::string& answer) {
   AnswerPrompt prompt;
   prompt.think_ = "<" + lead.think_tag + ">";
-  // Byte-level BPE writes a blank and the word after it as one token: the blank belongs to the answer.
+  // Byte-level BPE encodes a space and the word after it as one token: the space belongs to the answer.
   const bool blank = lead.text.ends_with(' ');
   const std::string before = blank ? lead.text.substr(0, lead.text.size() - 1) : lead.text;
   prompt.lead_ = tokenizer.encode(before);

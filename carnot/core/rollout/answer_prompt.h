@@ -1,4 +1,4 @@
-// rollout/answer_prompt.h -- a ground truth as it is scored after a context: the text that leads to an answer, and the
+// rollout/answer_prompt.h -- a ground truth to be scored after a context: the text that leads up to an answer, and the
 // answer's tokens (IGPO, arXiv:2510.14967).
 #pragma once
 
@@ -13,8 +13,8 @@
 namespace carnot {
 
 /// The text between a turn and the answer whose likelihood is measured after it (IGPO). Where the context has opened
-/// the think tag itself, a leading "<think>" is left out. Its tokens count in the context and not in the mean; a blank
-/// at its end is encoded with the answer.
+/// the think tag itself, a leading "<think>" is left out. Its tokens belong to the context and do not count in the
+/// mean; a trailing space is encoded with the answer.
 struct AnswerLead {
   std::string text = "<think> Now there's enough information to answer </think> <answer> \\boxed{ ";
   std::string think_tag = "think";
@@ -22,13 +22,14 @@ struct AnswerLead {
 
 class AnswerPrompt {
  public:
-  /// Tokens of the answer are encoded alone, so that none straddles the lead. An error as of Tokenizer::try_encode().
+  /// Tokens of the answer are encoded alone, so that none straddles the lead. Errors are those of
+  /// Tokenizer::try_encode().
   static Result<AnswerPrompt> of(const Tokenizer& tokenizer, const AnswerLead& lead, const std::string& answer);
 
   std::span<const TokenId> tokens() const { return tokens_; }
 
-  /// What is between a context and the answer. `end`: the context's last text, as many bytes as bytes_read() or
-  /// more, where there are so many.
+  /// What goes between a context and the answer. `end`: at least the last bytes_read() bytes of the context's text, or
+  /// all of it.
   std::span<const TokenId> lead_after(const std::string& end) const;
   std::size_t bytes_read() const { return think_.size(); }
 
@@ -41,7 +42,7 @@ class AnswerPrompt {
   std::string think_{};
 };
 
-/// The text of the last tokens: `size` bytes or more, where there are so many.
+/// The text of the last tokens: at least `size` bytes, or all of it.
 std::string text_at_end(const Tokenizer& tokenizer, std::span<const TokenId> tokens, std::size_t size);
 
 }  // namespace carnot

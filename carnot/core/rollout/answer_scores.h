@@ -1,9 +1,9 @@
-// rollout/answer_scores.h -- how likely a group's answer is after its prompt and after each turn, asked of the engine
-// while the group is rolled out.
+// rollout/answer_scores.h -- how likely a group's answer is after its prompt and after each turn, measured by the
+// engine during the rollout.
 //
-// A context is asked about when the turn after it has its first token: all of it is computed then, and the answer
-// needs rows of its own only, in the forwards that others decode in. The numbers have the bits of a pass over the
-// finished trajectories (info_gain.h), where the model is batch-invariant.
+// An answer is scored after a context once the next turn has its first token: by then the whole context has been
+// computed, and only the answer's own rows join the forward passes in which other sequences decode. If the model is
+// batch-invariant, the numbers equal those of a pass over the finished trajectories (info_gain.h) bit for bit.
 #pragma once
 
 #include <map>
@@ -12,8 +12,8 @@
 #include <span>
 #include <string>
 
-#include "carnot/core/rollout/answer_gains.h"
 #include "carnot/core/rollout/answer_prompt.h"
+#include "carnot/core/rollout/info_gain.h"
 #include "carnot/core/rollout/member.h"
 #include "carnot/core/rollout/rollout_context.h"
 
@@ -21,32 +21,32 @@ namespace carnot {
 
 class AnswerScores {
  public:
-  /// Nothing is asked where the options do not say so.
+  /// Scores nothing unless the options ask for it.
   AnswerScores(RolloutContext& context, int group) : context_(context), group_(group) {}
 
-  /// The group's answer. One that cannot be tokenised is left to info_gain.h, which says so.
+  /// Sets the group's answer. One that cannot be tokenised is left to info_gain.h, which reports it.
   void open(const std::vector<std::string>& ground_truth);
 
-  /// The member's present turn is about to get its first token: asks after the turn before it, or after the prompt,
-  /// unless that was done. REQUIRES: `members` holds it and those that it grew from.
+  /// Call it when the member's current turn is about to get its first token: scores the answer after the previous turn,
+  /// or after the prompt, unless that has been done. REQUIRES: `members` holds it and those it branched from.
   void ask(Member& member, std::span<const std::unique_ptr<Member>> members);
 
-  /// Members' prompts differ, so that the group's is no longer one: nothing more is asked, nothing is written.
+  /// Stops scoring because the members' prompts differ; write() then writes nothing.
   void give_up();
 
   void on_score(const ScoredAnswer& scored, std::span<const std::unique_ptr<Member>> members);
 
-  /// Something that was asked has no answer yet.
+  /// Whether a requested score is still missing.
   bool waits() const { return !pending_.empty(); }
-  /// Ends what waits.
+  /// Cancels the pending requests.
   void abandon();
 
-  /// Information gains of the group's trees, whose turns are numbered as `log_probs`; nothing if a number is
+  /// Writes the information gains of the group's trees, whose turns are numbered as `turns`; nothing if a number is
   /// missing.
   void write(Group& group, std::vector<std::vector<std::optional<double>>> turns) const;
 
  private:
-  /// A turn that a member made; -1: the prompt.
+  /// A turn that a member sampled; -1: the prompt.
   struct Asked {
     int member = -1;
     int made_turn = -1;

@@ -1,4 +1,4 @@
-// rollout/compatibility.h -- whether an environment, a branch policy and a chat format go together, asked before a run.
+// rollout/compatibility.h -- checks before a run that an environment, a branch policy and a chat format go together.
 #pragma once
 
 #include <string>
@@ -9,8 +9,8 @@
 
 namespace carnot {
 
-/// Opens the first training task and refuses: a policy that branches where the environment can be neither cloned nor
-/// replayed, and tools that the chat format cannot offer. An environment that fails here is left to the rollout.
+/// Opens the first training task and refuses a policy that branches if the environment can be neither cloned nor
+/// replayed, and tools that the chat format cannot offer. A failure of the environment is left to the rollout.
 /// `budget`: trajectories per task.
 Status check_compatible(const EnvironmentFactory& environment, const std::string& environment_name,
                         const BranchPolicy& policy, int budget, const ChatFamily& chat);

@@ -3,11 +3,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "carnot/core/branch/branch.h"
 #include "carnot/core/branch/entropy_branch.h"
-#include "carnot/core/branch/independent.h"
 #include "carnot/core/branch/tree_expand.h"
 #include "carnot/core/text/bpe_training.h"
-#include "carnot/core/text/chat_families.h"
+#include "carnot/core/text/chat.h"
 #include "testing/scripted_rollout.h"
 
 namespace carnot {
@@ -33,7 +33,7 @@ std::string refusal(const ScriptedOptions& options, const BranchPolicy& policy, 
   return status ? "" : status.error().message;
 }
 
-TEST(Compatibility, BranchingWantsAnEnvironmentThatCanBeClonedOrReplayed) {
+TEST(Compatibility, BranchingNeedsAnEnvironmentThatCanBeClonedOrReplayed) {
   const auto branching = entropy_branch({.initial = 2});
   const auto growing = tree_expand({.trees = 2, .nodes = 1, .rounds = 1});
   for (const BranchPolicy* policy : {branching.get(), growing.get()}) {
@@ -46,23 +46,33 @@ TEST(Compatibility, BranchingWantsAnEnvironmentThatCanBeClonedOrReplayed) {
   EXPECT_EQ(refusal({.branching = Branching::Refused}, *independent()), "");
 }
 
-TEST(Compatibility, ToolsWantAChatFormatThatOffersThem) {
+TEST(Compatibility, ToolsNeedAChatFormatThatOffersThem) {
   const Tokenizer tokenizer =
       Tokenizer::parse(
           train_byte_level_bpe(std::vector<std::string>{"a"}, {.vocab_size = 260, .added_tokens = {"<s>", "</s>"}})
               .value(),
           "small")
           .value();
-  const auto llama2 = make_chat_family("llama2", tokenizer).value();
+  class PlainChat final : public ChatFamily {
+   public:
+    explicit PlainChat(const Tokenizer& tokenizer) : ChatFamily(tokenizer) {}
+    std::string_view name() const override { return "plain"; }
+
+   private:
+    Status write_opening(LabelledText&, std::span<const Message>, Tools) const override { return Done{}; }
+    Status write_reply(LabelledText&, std::span<const Message>, bool) const override { return Done{}; }
+    std::vector<TokenId> own_stop_tokens() const override { return present_tokens({"</s>"}); }
+    const ToolCallForm* call_form() const override { return nullptr; }
+  };
   const ScriptedOptions options{.tools = {{.name = "look_up"}}};
   EXPECT_EQ(
-      refusal(options, *independent(), *llama2),
-      "env: scripted: the environment offers tools (look_up), and chat format llama2 has no way to offer tools; no "
+      refusal(options, *independent(), PlainChat(tokenizer)),
+      "env: scripted: the environment offers tools (look_up), and chat format plain has no way to offer tools; no "
       "format that has one fits this tokenizer (`carnot list chats` prints all)");
   EXPECT_EQ(refusal(options, *independent()), "");
 }
 
-TEST(Compatibility, AWorldThatDoesNotOpenIsTheRolloutsAffair) {
+TEST(Compatibility, AWorldThatDoesNotOpenIsLeftToTheRollout) {
   EXPECT_EQ(refusal({.opens = false, .branching = Branching::Refused}, *entropy_branch({.initial = 2})), "");
 }
 

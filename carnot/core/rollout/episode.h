@@ -1,10 +1,11 @@
-// rollout/episode.h -- one trajectory's conversation: an environment, a chat format, and turns out of sampled tokens.
+// rollout/episode.h -- one trajectory's conversation: an environment, a chat format, and turns made of sampled tokens.
 //
 // Text becomes tokens here and nowhere else: the opening and the environment's replies are rendered once and appended;
-// what was sampled stays as it was sampled. A fresh prompt (ReplyForm::FreshPrompt) begins its own context, which
-// the next turn's tokens start with. Not thread-safe, except that ask() may run on another thread meanwhile.
+// sampled tokens stay as they are. A fresh prompt (ReplyForm::FreshPrompt) begins a new context, with which the next
+// turn's tokens start. Not thread-safe, except that ask() may run on another thread meanwhile.
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <memory>
 #include <span>
@@ -12,9 +13,10 @@
 #include <vector>
 
 #include "carnot/core/base/fields.h"
+#include "carnot/core/base/result.h"
 #include "carnot/core/data/tree.h"
 #include "carnot/core/env/environment.h"
-#include "carnot/core/env/replay.h"
+#include "carnot/core/env/environment_boundary.h"
 #include "carnot/core/text/chat.h"
 #include "carnot/core/text/span_parser.h"
 
@@ -22,7 +24,7 @@ namespace carnot {
 
 struct EpisodeOptions {
   int max_context_tokens = 4096;  ///< of a context, prompt included; beyond: OutOfTokens
-  int max_response_tokens = 0;    ///< a turn; 0: the environment's own limit
+  int max_response_tokens = 0;    ///< per turn; 0: the environment's own limit
   int max_turns = 0;              ///< 0: the environment's own limit
   bool tags_are_action = false;   ///< count the tags around an action as Action
 
@@ -38,7 +40,7 @@ struct OpenedEnvironment {
   std::vector<std::string> ground_truth{};
   std::map<std::string, std::string> info{};
 };
-/// Throws EnvironmentFailure where what was read is out of bounds (env/environment_boundary.h).
+/// Throws EnvironmentFailure if what it reads is out of bounds (env/environment_boundary.h).
 OpenedEnvironment open_environment(std::shared_ptr<Environment> environment);
 
 /// What an environment answers to a response.
@@ -48,11 +50,11 @@ struct Answer {
   double latency_ms = 0;
 };
 
-/// Calls step(). Slow; touches the environment only. Throws EnvironmentFailure where the reply is out of bounds.
+/// Calls step(). Slow; touches the environment only. Throws EnvironmentFailure if the reply is out of bounds.
 Answer ask(Environment& environment, const PolicyResponse& response);
 
-/// The tokens of a prompt. Fails if the format cannot write it (ChatFamily::check_writable()), and where a text
-/// cannot be tokenised (Tokenizer::try_encode()).
+/// The tokens of a prompt. Fails if the format cannot express it (ChatFamily::check_writable()) or a string cannot be
+/// tokenised (Tokenizer::try_encode()).
 Result<SpannedTokens> render_prompt(const ChatFamily& chat, const Opening& prompt);
 
 class Episode {
@@ -70,22 +72,22 @@ class Episode {
   /// True if the last token ends the message.
   bool closed(std::span<const TokenId> sampled) const;
 
-  /// What the environment reads: the message's prefix, and the response without the token that ended it; with the calls
-  /// in it where tools are offered.
+  /// What the environment reads: the message's prefix, and the response without the token that ended it; with its calls
+  /// if tools are offered.
   PolicyResponse response(std::span<const TokenId> sampled) const;
 
   /// The reply's tokens, up to where the next response begins: after this one, or a whole context (FreshPrompt). Fails
-  /// where the reply cannot be written in this format, and where its text cannot be tokenised.
+  /// if the format cannot express the reply or its text cannot be tokenised.
   Result<SpannedTokens> render_reply(std::span<const TokenId> sampled, const Reply& reply) const;
 
-  /// The turn that ended: its prompt part, the response, and what `rendered` appends (empty if no turn follows).
-  /// Parent and policy version are the caller's. Afterwards the next turn can begin.
+  /// The turn that ended: its prompt part, the response, and what `rendered` appends (empty if no turn follows). The
+  /// caller sets parent and policy version. Afterwards the next turn can begin.
   Turn close_turn(std::span<const TokenId> sampled, const Answer& answer, const SpannedTokens& rendered);
 
   /// For ask() on another thread; no other call that touches the environment may run meanwhile.
   const std::shared_ptr<Environment>& environment() const { return opened_.environment; }
 
-  /// What was said and answered so far.
+  /// The turns played so far.
   const std::vector<PlayedTurn>& played() const { return played_; }
 
   /// An independent episode at the same place, with a copy of this one's environment.
@@ -111,7 +113,20 @@ class Episode {
   std::vector<PlayedTurn> played_;
 };
 
-/// Fills what a leaf says about its end. REQUIRES: leaf.turn is set.
+/// Fills the leaf's fields about how the trajectory ended. REQUIRES: leaf.turn is set.
 void finish_leaf(Tree& tree, int leaf, Outcome outcome, const Reply& reply);
+
+struct DemonstrationOptions {
+  std::int64_t index = 0;  ///< of the task, before the factory's curriculum moves it
+  double progress = 1;     ///< of SFT, in [0, 1]
+  std::uint64_t seed = 0;  ///< of the script's draws
+  EpisodeOptions episode{};
+};
+
+/// A scripted agent's episode as a tree, for SFT. Its tokens are marked as sampled where a policy's would be: the text
+/// of each response after the assistant's prefix, and the token that ends the message unless a stop string of the
+/// protocol ended it first. An environment without a script is an error; so is a script that leaves out the prefix.
+Result<Tree> demonstrate(const EnvironmentFactory& factory, const ChatFamily& chat,
+                         const DemonstrationOptions& options);
 
 }  // namespace carnot

@@ -3,7 +3,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "carnot/core/rollout/demonstration.h"
 #include "testing/scripted_rollout.h"
 
 namespace carnot {
@@ -84,7 +83,7 @@ TEST(Episode, ReadsTheCallsOfAResponseOnlyWhereToolsAreOffered) {
   EXPECT_THAT(episode_of({.prefix = ""}).response(tokens_of(call, true)).tool_calls, ::testing::IsEmpty());
 }
 
-TEST(Episode, ABranchGoesItsOwnWay) {
+TEST(Episode, ABranchContinuesIndependently) {
   Episode episode = episode_of({});
   Episode branch = episode.branch(episode.environment()->clone());
   const Answer one = ask(*episode.environment(), "a"), other = ask(*branch.environment(), "b");
@@ -98,7 +97,7 @@ std::unique_ptr<EnvironmentFactory> factory_of(std::string_view name) {
   return factory;
 }
 
-TEST(Demonstration, HoldsTheScriptsResponsesAsSampledTokensThatEndTheMessage) {
+TEST(Demonstration, HoldsTheScriptsResponsesAsSampledTokensIncludingTheEndOfTheMessage) {
   const auto factory = factory_of("skeleton");
   const Result<Tree> tree = demonstrate(*factory, small_chat(), {.index = 3, .seed = 2});
   ASSERT_TRUE(tree.ok()) << tree.error().message;
@@ -112,7 +111,7 @@ TEST(Demonstration, HoldsTheScriptsResponsesAsSampledTokensThatEndTheMessage) {
   }
 }
 
-TEST(Demonstration, AStopStringStandsForTheTokenThatEndsAMessage) {
+TEST(Demonstration, AStopStringReplacesTheTokenThatEndsAMessage) {
   const auto factory = factory_of("search_qa");
   int searches = 0;
   for (std::int64_t index = 0; index < 5; ++index) {

@@ -19,7 +19,7 @@ int blocks_of_fork(std::size_t tokens) { return blocks_for(static_cast<int>(toke
 
 std::size_t rows_of(const ForkedAnswer& answer) { return answer.lead.size() + answer.tokens.size(); }
 
-/// Consecutive items whose rows fit into one forward; one that does not fit is alone.
+/// Consecutive items whose rows fit into one forward pass; one that does not fit is alone.
 template <class Size>
 std::vector<std::vector<int>> batches_of(const std::vector<int>& items, int max_tokens, const Size& size) {
   std::vector<std::vector<int>> batches;
@@ -96,7 +96,7 @@ class ForkedPass {
     return levels;
   }
 
-  /// New rows of one sequence in the forward to come.
+  /// New rows of one sequence in the next forward pass.
   void add_rows(BlockTable& table, std::span<const TokenId> tokens) {
     const int past = table.num_tokens, begin = static_cast<int>(tokens_.size());
     if (const auto copy = append(pool_, table, static_cast<int>(tokens.size())))
@@ -163,7 +163,7 @@ class ForkedPass {
   KvCache cache_;
   std::vector<BlockTable> tables_;  ///< by context
 
-  std::vector<std::int64_t> tokens_, positions_;  ///< of the forward to come
+  std::vector<std::int64_t> tokens_, positions_;  ///< of the next forward pass
   std::vector<PagedRows> rows_;
 };
 

@@ -1,7 +1,8 @@
 // rollout/forked_log_probs.h -- answers after contexts that grow from one another: each context is computed once, each
 // answer on a fork of its KV blocks.
 //
-// Where the model is batch-invariant (nn/model.h), the result has the bits of a pass over every context from its start.
+// If the model is batch-invariant (nn/model.h), the result equals that of a pass over every context from its start, bit
+// for bit.
 #pragma once
 
 #include <cstdint>
@@ -16,19 +17,20 @@ namespace carnot {
 
 /// Tokens that follow those of another context, or nothing. REQUIRES: not empty.
 struct SharedContext {
-  int parent = -1;  ///< index of an earlier context; -1: this one begins
+  int parent = -1;  ///< index of an earlier context; -1: none
   std::vector<TokenId> tokens{};
 };
 
-/// What is scored after a context: the answer's tokens, given the context and the lead. REQUIRES: the answer has some.
+/// What is scored after a context: the answer's tokens, given the context and the lead. REQUIRES: the answer is not
+/// empty.
 struct ForkedAnswer {
   int context = 0;
   std::vector<TokenId> lead{};
   std::vector<TokenId> tokens{};
 };
 
-/// Log-probability of every answer's tokens, in the order of the answers. The cache that it needs lives for the call:
-/// the contexts' tokens, and those of `options.max_tokens` rows of answers.
+/// Log-probability of every answer's tokens, in the order of the answers. Its KV cache exists for the call only and
+/// holds the contexts' tokens and `options.max_tokens` rows of answers.
 std::vector<double> forked_log_probs(const Model& model, std::span<const SharedContext> contexts,
                                      std::span<const ForkedAnswer> answers, const LogProbPassOptions& options);
 

@@ -34,7 +34,7 @@ std::vector<TokenId> random_tokens(RandomStream& random, int count) {
   return tokens;
 }
 
-/// Trees of contexts of 1 to 40 tokens, answers after any of them: on both sides of the blocks' ends.
+/// Trees of contexts of 1 to 40 tokens, with answers after any of them: on both sides of block boundaries.
 Questions random_questions(std::uint64_t seed) {
   RandomStream random(seed);
   Questions questions;
@@ -68,7 +68,7 @@ std::vector<double> packed(const Model& model, const Questions& questions, doubl
   return measure_targets(model, sequences, 4096, temperature).log_prob;
 }
 
-TEST(ForkedLogProbs, HasTheBitsOfAPassOverEveryContextFromItsStart) {
+TEST(ForkedLogProbs, EqualsAPassOverEveryContextFromItsStartBitForBit) {
   for (const at::ScalarType type : {at::kFloat, at::kDouble}) {
     const Model model = small_model(type);
     for (std::uint64_t seed = 0; seed < 6; ++seed) {
@@ -91,7 +91,7 @@ TEST(ForkedLogProbs, AgreesWithThePackedPassUnderPortableKernels) {
               ::testing::Pointwise(::testing::DoubleNear(1e-10), packed(model, questions, 1)));
 }
 
-TEST(ForkedLogProbs, NothingAskedIsNothingComputed) {
+TEST(ForkedLogProbs, ComputesNothingForNoAnswers) {
   const Model model = small_model(at::kFloat);
   const std::vector<SharedContext> contexts{{.tokens = {1, 2}}};
   EXPECT_TRUE(forked_log_probs(model, contexts, {}, {}).empty());

@@ -5,7 +5,7 @@
 
 namespace carnot {
 
-// With a copy of the node's environment where it starts at one; it fails at once where there is no copy.
+// At a node, with a copy of the node's environment; fails at once if there is no copy.
 void GroupRollout::start(const Start& from) {
   if (from.node == nullptr) return start_from_prompt(from.tree, from.parent);
   ++context_.branches;
@@ -17,7 +17,7 @@ void GroupRollout::start(const Start& from) {
   start_at(std::move(boundary));
 }
 
-// A trajectory of its own from the first turn on: with the environment that opened the task, or a new one.
+// A separate trajectory from the first turn on: with the environment that opened the task, or a new one.
 void GroupRollout::start_from_prompt(int tree, int parent) {
   Member& member = add_member(
       {.parent = parent, .tree = tree, .episode = *first_, .sequence = root_, .num_tokens = prompt_tokens()});
@@ -67,7 +67,7 @@ void GroupRollout::resume(Member& member) {
   request_tokens(member, member.response_limit - member.response.size());
 }
 
-// Where the member's present response begins.
+// Where the member's current response begins.
 Boundary GroupRollout::boundary_at(const Member& member, Episode episode) const {
   return {.parent = member.sibling,
           .tree = member.tree,
@@ -77,7 +77,7 @@ Boundary GroupRollout::boundary_at(const Member& member, Episode episode) const 
           .num_tokens = member.turn_begin};
 }
 
-// The same with its own environment. Empty if that cannot be had.
+// The same with a copy of the environment. Empty if it cannot be copied.
 std::optional<Boundary> GroupRollout::boundary_of(Member& member) {
   std::shared_ptr<Environment> copy;
   const FinishedCall call = copies_.copy(member.episode, copy);
@@ -88,7 +88,7 @@ std::optional<Boundary> GroupRollout::boundary_of(Member& member) {
   return std::nullopt;
 }
 
-// A place to grow from later. An environment that is replayed then is not copied now.
+// A place to grow from later. An environment that will be replayed then is not copied now.
 std::optional<Boundary> GroupRollout::node_of(Member& member) {
   if (member.episode.environment()->branching() == Branching::Cloned) return boundary_of(member);
   return boundary_at(member, member.episode);

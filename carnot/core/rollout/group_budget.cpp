@@ -21,7 +21,7 @@ std::vector<int> leaves_of(GroupBudget::Members members, int tree) {
   return leaves;
 }
 
-// Null stands for the root.
+// Null means the root.
 std::vector<const Boundary*> nodes_of(GroupBudget::Members members, int tree) {
   std::vector<const Boundary*> nodes{nullptr};
   for (const auto& member : members) {
@@ -102,6 +102,15 @@ void GroupBudget::keep_some_leaves(Members members) {
     for (int leaf : leaves) dropped_[leaf] = true;
     for (int kept : pick_leaves(static_cast<int>(leaves.size()), keep, random)) dropped_[leaves[kept]] = false;
   }
+}
+
+DrawKey GroupDraws::key(std::string_view purpose, int sibling, int turn, int position) const {
+  return {.seed = purpose.empty() ? key_.seed : derive_seed(key_.seed, purpose),
+          .step = static_cast<std::uint64_t>(key_.step),
+          .group = key_.first_group + static_cast<std::uint64_t>(group_),
+          .sibling = static_cast<std::uint64_t>(sibling),
+          .turn = static_cast<std::uint64_t>(turn),
+          .position = static_cast<std::uint64_t>(position)};
 }
 
 }  // namespace carnot

@@ -5,13 +5,29 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <string_view>
 #include <vector>
 
+#include "carnot/core/base/random.h"
 #include "carnot/core/branch/branch.h"
-#include "carnot/core/rollout/group_draws.h"
 #include "carnot/core/rollout/member.h"
+#include "carnot/core/rollout/rollout.h"
 
 namespace carnot {
+
+/// The keys of a group's random draws: the same whatever the order of events.
+class GroupDraws {
+ public:
+  /// `group`: its number among the tasks of the rollout.
+  GroupDraws(const RolloutKey& key, int group) : key_(key), group_(group) {}
+
+  /// `purpose`: empty for tokens; every other purpose draws from its own stream.
+  DrawKey key(std::string_view purpose, int sibling, int turn, int position) const;
+
+ private:
+  RolloutKey key_;
+  int group_;
+};
 
 /// Where a trajectory starts.
 struct Start {
@@ -30,7 +46,7 @@ class GroupBudget {
   int trajectories() const { return trajectories_; }
   int num_trees() const { return num_trees_; }
 
-  /// Whether trees are grown from nodes: then every member needs its boundaries.
+  /// Whether trees are grown from nodes; every member then needs its boundaries.
   bool grows_trees() const { return expansion_.has_value(); }
 
   /// The group's first trajectories.
@@ -39,7 +55,7 @@ class GroupBudget {
   /// What to start when no trajectory is active. Empty: the budget is spent.
   std::vector<Start> next(Members members);
 
-  /// Whether the policy is asked about branches, in a group of `size` trajectories.
+  /// Whether the policy decides about branches in a group of `size` trajectories.
   bool may_branch(int size) const;
 
   /// Whether `member` branches where it is now, in a group of `size` trajectories. Counts branches in a row.

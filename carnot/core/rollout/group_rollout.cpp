@@ -4,8 +4,8 @@
 #include <utility>
 
 #include "carnot/core/base/check.h"
-#include "carnot/core/branch/turn_entropy.h"
-#include "carnot/core/rollout/group_tree.h"
+#include "carnot/core/branch/branch.h"
+#include "carnot/core/rollout/member.h"
 
 namespace carnot {
 
@@ -45,7 +45,7 @@ void GroupRollout::on_opened(const FinishedCall& call) {
   root_prefilling_ = true;
 }
 
-// The member's own environment is there. It shares the computed prompt where it opens as the first one did.
+// The member's own environment is open. It shares the computed prompt if it opened as the first one did.
 void GroupRollout::on_opened(Member& member, const FinishedCall& call) {
   const auto opened = std::move(member.opening);
   if (call.status != FinishedCall::Status::Returned) return fail(member, call.message);
@@ -109,7 +109,7 @@ void GroupRollout::own_sequence(Member& member, SequenceId sequence) {
   context_.claim(sequence, {.group = index_, .member = member.sibling});
 }
 
-// What was computed for the context before stays only where trees may still grow from it.
+// What was computed for the previous context is kept only if trees may still grow from it.
 void GroupRollout::start_context(Member& member, std::span<const TokenId> tokens) {
   if (member.sequence >= 0 && budget_.grows_trees()) member.left.push_back(member.sequence);
   if (member.sequence >= 0 && !budget_.grows_trees()) context_.engine.release(member.sequence);
@@ -194,7 +194,7 @@ void GroupRollout::ask_environment(Member& member) {
   });
 }
 
-// All trajectories have ended: those that wait for a score get theirs in one call. False if none waits.
+// All trajectories have ended: those that wait for a score get it in one call. False if none waits.
 bool GroupRollout::score() {
   std::vector<std::shared_ptr<Answer>> answers;
   std::vector<Member*> waiting;
@@ -240,7 +240,7 @@ void GroupRollout::on_answer(Member& member) {
   const Answer answer = std::move(*member.answer);
   const Reply& reply = answer.reply;
   if (reply.done && reply.outcome == Outcome::InfraFailed)
-    return fail(member, "the environment says so: " + reply.text.substr(0, 200));
+    return fail(member, "the environment reports an infrastructure failure: " + reply.text.substr(0, 200));
   if (reply.done) {
     const bool ran_out = member.cut && reply.outcome == Outcome::Finished && !reply.success;
     close_turn(member, answer, {});

@@ -1,4 +1,5 @@
-// rollout/group_rollout.h -- the trajectories of one task while they are made: a state machine that roll_out() drives.
+// rollout/group_rollout.h -- the trajectories of one task while they are sampled: a state machine that roll_out()
+// drives.
 //
 // Every trajectory (member) goes through: open its own environment; sample a response; perhaps wait at a gate,
 // where the branch policy is asked; the environment's answer; the next turn or the end. When no member is active, the
@@ -12,7 +13,6 @@
 
 #include "carnot/core/env/environment_workers.h"
 #include "carnot/core/rollout/answer_scores.h"
-#include "carnot/core/rollout/environment_copies.h"
 #include "carnot/core/rollout/group_budget.h"
 #include "carnot/core/rollout/member.h"
 #include "carnot/core/rollout/rollout_context.h"
@@ -34,20 +34,20 @@ class GroupRollout {
   void on_token(int member, const SampledToken& sampled);
   void on_score(const ScoredAnswer& scored);
   void on_too_long(int member);
-  void poll();  ///< takes the steps that several events together make possible
+  void poll();  ///< takes the steps that need several events
 
   bool finished() const { return finished_; }
 
-  /// Trajectories that have ended; of a finished group all that it was to make.
+  /// Trajectories that have ended; for a finished group, all of its budget.
   int num_ended() const;
 
-  /// Infrastructure failures, a sentence each, by trajectory, whatever the order of events was.
+  /// Infrastructure failures, one sentence each, ordered by trajectory whatever the order of events.
   std::vector<std::string> failures() const;
 
-  /// Gives back what it holds of the engine. Nothing can be taken from it any more.
+  /// Releases its sequences in the engine. It has no results afterwards.
   void abandon();
 
-  /// The trees, numbered by trajectory and turn, whatever the order of events was. REQUIRES: finished().
+  /// The trees, numbered by trajectory and turn whatever the order of events. REQUIRES: finished().
   Group take_group();
 
  private:
@@ -97,7 +97,7 @@ class GroupRollout {
   AnswerScores scores_;
   std::shared_ptr<OpenedEnvironment> opened_;
   std::optional<Episode> first_;      ///< at the prompt
-  std::optional<Outcome> unstarted_;  ///< of every trajectory, where none could start
+  std::optional<Outcome> unstarted_;  ///< of every trajectory, if none could start
   std::vector<Failure> failures_{};
   SequenceId root_ = -1;
   bool root_prefilling_ = false;

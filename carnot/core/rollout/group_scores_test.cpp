@@ -65,7 +65,7 @@ TEST(GroupScores, GrownTreesAreScoredOnceTheyHaveAllTheirLeaves) {
   EXPECT_THAT(sizes, ::testing::ElementsAre(10)) << "two chains, and two rounds of two in each tree";
 }
 
-TEST(GroupScores, AReplyThatCannotBeScoredFailsItsOwnTrajectoryAndAnExceptionAll) {
+TEST(GroupScores, AReplyThatCannotBeScoredFailsItsTrajectoryAndAnExceptionFailsAll) {
   const auto one_bad = [](std::span<Reply> replies) {
     score_by_size(replies);
     replies[1].reward = 1e300;

@@ -1,4 +1,4 @@
-// Weights that are swapped while trajectories are made (RolloutEvents::newer_weights).
+// Weights that are swapped while trajectories are sampled (RolloutEvents::newer_weights).
 #include <ATen/TensorOperators.h>
 #include <ATen/core/grad_mode.h>
 #include <gtest/gtest.h>
@@ -6,7 +6,7 @@
 #include <cmath>
 #include <set>
 
-#include "carnot/core/branch/independent.h"
+#include "carnot/core/branch/branch.h"
 #include "carnot/core/branch/tree_expand.h"
 #include "carnot/core/engine/decoder_runner.h"
 #include "carnot/core/rollout/measure.h"
@@ -53,8 +53,9 @@ Rollout swapped_after(int steps, const BranchPolicy& policy) {
   return out;
 }
 
-/// Of each trajectory: each token's log-probability is that of one of the two, to the bit, and never the older one's
-/// behind the newer one's. Each turn has the version of its first token. Returns the versions of the turns.
+/// In each trajectory, each token's log-probability equals that of one of the two weights bit for bit, and none of the
+/// older weights' follows one of the newer's. Each turn has the version of its first token. Returns the versions of the
+/// turns.
 std::set<int> checked_versions(const Rollout& rollout) {
   std::vector<Group> by_older = rollout.groups, by_newer = rollout.groups;
   measure_old_policy(testing::small_model(512), by_older, {});
@@ -90,7 +91,7 @@ TEST(InFlightUpdates, GiveEachTokenTheLogProbabilityOfTheWeightsThatSampledIt) {
   }
 }
 
-TEST(InFlightUpdates, LeaveTreesWhole) {
+TEST(InFlightUpdates, KeepTreesValid) {
   const auto policy = tree_expand({.trees = 2, .nodes = 1, .rounds = 1});
   for (const int steps : {4, 20, 60}) {
     const Rollout rollout = swapped_after(steps, *policy);

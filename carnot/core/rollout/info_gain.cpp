@@ -1,6 +1,7 @@
 #include "carnot/core/rollout/info_gain.h"
 
 #include <algorithm>
+#include <cmath>
 #include <string>
 #include <vector>
 
@@ -8,13 +9,12 @@
 #include "carnot/core/base/log.h"
 #include "carnot/core/base/statistics.h"
 #include "carnot/core/data/trajectory.h"
-#include "carnot/core/rollout/answer_gains.h"
 #include "carnot/core/rollout/forked_log_probs.h"
 
 namespace carnot {
 namespace {
 
-/// After what an answer is scored: a turn of a tree, or the group's prompt.
+/// What an answer is scored after: a turn of a tree, or the group's prompt.
 struct Asked {
   std::size_t group = 0;  ///< in Questions::groups
   int tree = -1;          ///< -1: the prompt
@@ -28,7 +28,7 @@ struct Questions {
   std::vector<Asked> asked{};  ///< by answer
 };
 
-/// The text at the end of a context, of `size` bytes or more where there are so many.
+/// The text at the end of a context: at least `size` bytes, or all of it.
 std::string text_before(const Questions& questions, const Tokenizer& tokenizer, int context, std::size_t size) {
   std::string text;
   for (int at = context; at >= 0 && text.size() < size; at = questions.contexts[at].parent)
@@ -60,7 +60,7 @@ int add_turn(Questions& questions, const Turn& turn, int before, int prompt) {
   return shares ? add_context(questions, prompt, tokens.subspan(opening.size())) : add_context(questions, -1, tokens);
 }
 
-/// Every turn of the leaf that another follows and that no earlier leaf has asked after.
+/// Every turn of the leaf but the last, unless an earlier leaf has it.
 void ask_leaf(Questions& questions, const Tokenizer& tokenizer, const Group& group, Asked asked, int leaf,
               const AnswerPrompt& answer, int prompt, std::vector<int>& context_of) {
   const Tree& tree = group.trees[asked.tree];
@@ -70,7 +70,7 @@ void ask_leaf(Questions& questions, const Tokenizer& tokenizer, const Group& gro
     int& context = context_of[turns[k]];
     if (context >= 0) continue;
     const Turn& next = tree.turns[turns[k + 1]];
-    // What a fresh prompt shows of the turn before is in that prompt.
+    // A fresh prompt contains whatever it shows of the turn before.
     context = next.context == Context::Fresh
                   ? add_context(questions, -1, std::span(next.tokens).first(next.sampled_begin))
                   : add_turn(questions, turn, k > 0 ? context_of[turns[k - 1]] : -1, prompt);
@@ -79,7 +79,7 @@ void ask_leaf(Questions& questions, const Tokenizer& tokenizer, const Group& gro
   }
 }
 
-/// The prompt once, and every turn that something follows once.
+/// The prompt, and every turn that is followed by another, once each.
 void ask_group(Questions& questions, const Tokenizer& tokenizer, Group& group, const AnswerPrompt& answer) {
   const std::size_t number = questions.groups.size();
   questions.groups.push_back(&group);
@@ -129,6 +129,31 @@ void measure(const Model& policy, const Questions& questions, const InfoGainOpti
     CARNOT_CHECK(write_info_gain(*questions.groups[g], answers[g], gain), questions.groups[g]->uid);
 }
 
+/// Turns that are followed by another, on the paths to leaves that count; by tree. A parent comes before its children.
+std::vector<std::vector<int>> followed_turns(const Group& group) {
+  std::vector<std::vector<int>> all;
+  for (const Tree& tree : group.trees) {
+    std::vector<int>& turns = all.emplace_back();
+    std::vector<bool> seen(tree.turns.size(), false);
+    for (std::size_t leaf = 0; leaf < tree.leaves.size(); ++leaf) {
+      if (!tree.leaves[leaf].is_included()) continue;
+      const std::vector<int> way = path(tree, static_cast<int>(leaf));
+      for (std::size_t k = 0; k + 1 < way.size(); ++k) {
+        if (!seen[way[k]]) turns.push_back(way[k]);
+        seen[way[k]] = true;
+      }
+    }
+  }
+  return all;
+}
+
+bool has_included_leaf(const Group& group) {
+  for (const Tree& tree : group.trees)
+    for (const Leaf& leaf : tree.leaves)
+      if (leaf.is_included()) return true;
+  return false;
+}
+
 }  // namespace
 
 void measure_info_gain(const Model& policy, const Tokenizer& tokenizer, std::span<Group> groups, const AnswerLead& lead,
@@ -160,6 +185,30 @@ void clear_info_gain(std::span<Group> groups) {
     for (Tree& tree : group.trees)
       for (Turn& turn : tree.turns) turn.info_gain.reset();
   }
+}
+
+bool write_info_gain(Group& group, const AnswerLogProbs& log_probs, const InfoGainOptions& gain) {
+  if (!has_included_leaf(group)) return true;
+  const auto followed = followed_turns(group);
+  if (!log_probs.prompt) return false;
+  for (std::size_t t = 0; t < followed.size(); ++t)
+    for (const int turn : followed[t])
+      if (!log_probs.turns[t][turn]) return false;
+  const auto likelihood = [&](double log_prob) {
+    return gain.measure == GainMeasure::Probability ? std::exp(log_prob) : log_prob;
+  };
+  group.query_baseline = likelihood(*log_probs.prompt);
+  for (std::size_t t = 0; t < followed.size(); ++t) {
+    for (const int index : followed[t]) {
+      Turn& turn = group.trees[t].turns[index];
+      const double after = likelihood(*log_probs.turns[t][index]);
+      if (turn.parent >= 0)
+        turn.info_gain = after - likelihood(*log_probs.turns[t][turn.parent]);
+      else if (gain.query_baseline)
+        turn.info_gain = after - *group.query_baseline;
+    }
+  }
+  return true;
 }
 
 }  // namespace carnot

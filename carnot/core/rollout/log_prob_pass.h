@@ -18,7 +18,7 @@ namespace carnot {
 
 struct LogProbPassOptions {
   int max_tokens = 4096;   ///< rows of a forward pass; a longer sequence gets its own pass
-  double temperature = 1;  ///< that the rollout sampled at; 0 (greedy) counts as 1
+  double temperature = 1;  ///< at which the rollout sampled; 0 (greedy) counts as 1
 };
 
 /// One sequence and the tokens in it that are measured, by offset, ascending. REQUIRES: no target is 0.
@@ -39,10 +39,10 @@ struct LogProbBatch {
   at::Tensor targets_T() const;
 };
 
-/// Who attends to what where a prefix tree's rows are computed.
+/// Which rows attend to which when a prefix tree's rows are computed.
 PackedAttention attention_plan(const PrefixTree& tree);
 
-/// In the order of the sequences; a sequence without targets is left out. What sequences of a batch begin with alike is
+/// In the order of the sequences; a sequence without targets is left out. A prefix that sequences of a batch share is
 /// computed once, which changes no bit.
 std::vector<LogProbBatch> log_prob_batches(std::span<const MeasuredSequence> sequences, int max_tokens);
 

@@ -67,7 +67,7 @@ SampledTokens sampled_tokens(std::span<Group> groups, MeasuredLeaves which) {
   return sampled;
 }
 
-/// The column in every tree of the groups, NaN everywhere.
+/// Sets the column in every tree of the groups to NaN.
 void open_column(std::span<Group> groups, Column column) {
   for (Group& group : groups) {
     for (Tree& tree : group.trees) {
@@ -98,7 +98,7 @@ std::vector<double> column_values(const SampledTokens& sampled, Column column) {
   return values;
 }
 
-/// Of what the trees hold to these values. REQUIRES: the column.
+/// Difference between the trees' column and these values. REQUIRES: the column.
 ColumnDifference difference_to(const SampledTokens& sampled, Column column, const std::vector<double>& values) {
   ColumnDifference difference{.tokens = static_cast<std::int64_t>(values.size())};
   const std::vector<double> there = column_values(sampled, column);

@@ -2,8 +2,8 @@
 // energies and values.
 //
 // Sequences are packed into micro-batches without padding. A turn that several trajectories share is measured once.
-// But for measure_rollout(), leaves that do not count are skipped; their own turns hold NaN. Nothing here needs or
-// makes gradients.
+// Except in measure_rollout(), leaves that do not count are skipped; their own turns hold NaN. Nothing here uses
+// gradients.
 #pragma once
 
 #include <cstdint>
@@ -19,15 +19,15 @@ namespace carnot {
 /// LogProbOld and EntropyOld: the policy before its first update on these data.
 void measure_old_policy(const Model& policy, std::span<Group> groups, const LogProbPassOptions& options);
 
-/// How far two columns of log-probabilities are apart.
+/// The difference between two columns of log-probabilities.
 struct ColumnDifference {
   std::int64_t tokens = 0;
   double largest = 0;  ///< nats
 };
 
-/// LogProbRollout and EntropyRollout again, of failed and dropped leaves too, for what another machine sampled whose
-/// kernels give other bits. With the weights that sampled, the numbers are those that the engine gives here. Returns
-/// how far the new ones are from what was there.
+/// Measures LogProbRollout and EntropyRollout again, including failed and dropped leaves, for rollouts of a machine
+/// whose kernels give other bits. With the weights that sampled, the numbers are those of the engine here. Returns the
+/// difference from the old values.
 ColumnDifference measure_rollout(const Model& policy, std::span<Group> groups, const LogProbPassOptions& options);
 
 /// LogProbOld and EntropyOld without a pass: what LogProbRollout and EntropyRollout hold. REQUIRES: those columns.
@@ -39,7 +39,7 @@ void measure_reference(const Model& reference, std::span<Group> groups, const Lo
 /// Value: the critic's, of the context that each sampled token continues.
 void measure_values(const ValueModel& critic, std::span<Group> groups, const LogProbPassOptions& options);
 
-/// How far two measurements of the sampled tokens are apart, over leaves that count: LogProbRollout and LogProbOld.
+/// The difference between LogProbRollout and LogProbOld on the sampled tokens, over leaves that count.
 struct LogProbMismatch {
   std::int64_t tokens = 0;
   std::int64_t bit_equal = 0;

@@ -9,8 +9,8 @@
 #include <cmath>
 
 #include "carnot/core/branch/balanced_branch.h"
+#include "carnot/core/branch/branch.h"
 #include "carnot/core/branch/entropy_branch.h"
-#include "carnot/core/branch/independent.h"
 #include "carnot/core/branch/tree_expand.h"
 #include "carnot/core/engine/decoder_runner.h"
 #include "carnot/core/rollout/info_gain.h"
@@ -76,7 +76,7 @@ PlainStatistics plain_statistics(const Model& model, std::span<const TokenId> pr
   return out;
 }
 
-TEST(Measure, TheRolloutsLogProbabilitiesHaveTheBitsOfTheTrainingForward) {
+TEST(Measure, TheRolloutsLogProbabilitiesEqualTheTrainingForwardBitForBit) {
   for (const auto& [type, temperature] : {std::pair(at::kFloat, 1.0), std::pair(at::kFloat, 0.6),
                                           std::pair(at::kBFloat16, 1.0), std::pair(at::kBFloat16, 0.6)}) {
     const Model model = small_model(type);
@@ -136,7 +136,7 @@ TEST(Measure, MicroBatchesDoNotChangeABit) {
   }
 }
 
-TEST(Measure, SkipsLeavesThatDoNotCountAndKeepsTheColumnsWhole) {
+TEST(Measure, SkipsLeavesThatDoNotCountAndKeepsTheColumnsComplete) {
   const Model model = small_model(at::kFloat);
   std::vector<Group> groups = rollout(model, 1);
   groups[0].trees[1].leaves[0].dropped = true;
@@ -146,7 +146,7 @@ TEST(Measure, SkipsLeavesThatDoNotCountAndKeepsTheColumnsWhole) {
   for (double value : tree.columns.turn(Column::LogProbOld, 0)) EXPECT_TRUE(std::isnan(value));
 }
 
-TEST(Measure, TheRolloutsColumnsMeasuredAgainHaveTheEnginesBits) {
+TEST(Measure, TheRolloutsColumnsMeasuredAgainEqualTheEnginesBitForBit) {
   for (const auto& [type, temperature] : {std::pair(at::kFloat, 1.0), std::pair(at::kBFloat16, 0.6)}) {
     const Model model = small_model(type);
     const std::vector<Group> engine =
@@ -261,7 +261,7 @@ TEST(Measure, InformationGainIsTheChangeOfTheAnswersProbabilityOverATurn) {
   }
 }
 
-// Gains of every turn and the baseline of every group, with what is missing.
+// The gain of every turn and the baseline of every group, including missing ones.
 std::vector<std::optional<double>> gains_of(std::span<const Group> groups) {
   std::vector<std::optional<double>> all;
   for (const Group& group : groups) {
@@ -272,7 +272,7 @@ std::vector<std::optional<double>> gains_of(std::span<const Group> groups) {
   return all;
 }
 
-TEST(Measure, InformationGainsOfARolloutHaveTheBitsOfAPassOverItsTrajectories) {
+TEST(Measure, InformationGainsOfARolloutEqualAPassOverItsTrajectoriesBitForBit) {
   const auto fresh_every_other_turn = [](int turn, Reply& reply) {
     if (reply.done || turn % 2 == 0) return;
     reply.form = ReplyForm::FreshPrompt;
@@ -308,7 +308,7 @@ TEST(Measure, InformationGainsOfARolloutHaveTheBitsOfAPassOverItsTrajectories) {
           EXPECT_EQ(scored, gains_of(groups)) << policy->name();
           const RolloutCase unscored{.max_batch_tokens = as.max_batch_tokens, .num_blocks = 400, .script = script};
           EXPECT_EQ(described({.groups = rollout(model, 0.8, *policy, unscored)}), described({.groups = groups}))
-              << "who scores samples the same";
+              << "scoring does not change what is sampled";
         }
       }
     }
@@ -335,7 +335,7 @@ TEST(Measure, WithoutTheQueryBaselineTheFirstTurnHasNoGain) {
     for (const Turn& turn : unanswered.turns) EXPECT_FALSE(turn.info_gain.has_value());
 }
 
-TEST(DecoderRunner, AForkedSequenceSamplesWhatAFreshOneWouldBitByBit) {
+TEST(DecoderRunner, AForkedSequenceSamplesWhatAFreshOneWouldBitForBit) {
   const Model model = small_model(at::kFloat);
   const auto draws = [&](bool forked, int max_batch_tokens) {
     DecoderRunner policy(model, 100);
@@ -366,14 +366,14 @@ TEST(DecoderRunner, AForkedSequenceSamplesWhatAFreshOneWouldBitByBit) {
   EXPECT_EQ(draws(false, 17), fresh) << "prompts are prefilled in parts";
 }
 
-/// A sequence to sample behind, and what was sampled there.
+/// A prefix, and what was sampled after it.
 struct Answer {
   std::vector<TokenId> prefix;
   std::uint64_t sibling = 0;
   std::vector<TokenDraw> draws{};
 };
 
-/// Many answers to two prompts, some of them forks of others on their way, of which some stop early.
+/// Many answers to two prompts; some are forks of others midway, and some stop early.
 std::vector<Answer> answers_behind_shared_blocks(Engine& engine) {
   std::map<SequenceId, Answer> live;
   std::vector<Answer> done;
@@ -408,7 +408,7 @@ std::vector<Answer> answers_behind_shared_blocks(Engine& engine) {
   return done;
 }
 
-TEST(DecoderRunner, ManySiblingsAndTheirBranchesSampleWhatFreshOnesWouldBitByBit) {
+TEST(DecoderRunner, ManySiblingsAndTheirBranchesSampleWhatFreshOnesWouldBitForBit) {
   for (const at::ScalarType type : {at::kFloat, at::kBFloat16}) {
     const ModelConfig config{.family = "qwen3",
                              .vocab_size = 256,

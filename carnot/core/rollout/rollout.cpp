@@ -67,7 +67,7 @@ class RolloutLoop {
     ++metrics_.weight_swaps;
   }
 
-  // Calls that are under way get a moment to end, since the environments' factory may soon be gone.
+  // Running calls get a moment to end, since the environments' factory may soon be destroyed.
   Rollout abandon() {
     workers_.drop_queued();
     const Stopwatch watch;
@@ -87,7 +87,7 @@ class RolloutLoop {
     }
     if (context_.engine.has_work()) {
       const StepResult& result = context_.engine.step();
-      // Before the tokens: what they lead to may use the sequences' numbers again.
+      // Before the tokens: handling these may reuse the sequences' numbers.
       for (const ScoredAnswer& scored : result.scores) group(context_.owners[scored.sequence]).on_score(scored);
       for (const SampledToken& token : result.tokens) {
         const Owner& owner = context_.owners[token.sequence];
@@ -152,12 +152,12 @@ class RolloutLoop {
 }  // namespace
 
 void RolloutOptions::fields(FieldVisitor& visit) {
-  visit.field("group_size", group_size, "trajectories a task", at_least(1));
+  visit.field("group_size", group_size, "trajectories per task", at_least(1));
   sampling.fields(visit);
   episode.fields(visit);
   constexpr double kWeek = 7 * 24 * 3600;
   visit.field("environment_threads", environment_threads,
-              "calls of environments at once, each on a thread; threads start as calls wait",
+              "concurrent calls of environments, each on a thread; threads are started as calls queue up",
               between(1, kMaxEnvironmentThreads));
   visit.field("environment_timeout", environment_timeout, "seconds that one call of an environment may take",
               Limits{.low = 0, .high = kWeek, .open_low = true});

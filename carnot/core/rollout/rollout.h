@@ -1,15 +1,15 @@
 // rollout/rollout.h -- a step's tasks in, groups of trees out.
 //
-// Trajectories run one by one, without a barrier: while some wait for their environments on worker threads, the
-// others decode. The prompt of a task is prefilled once and forked. Where the branch policy may branch, the
-// trajectories of one task wait for each other at the places it is asked about, so that decisions come in the order
-// of the trajectories and see the same counts whatever the timing.
+// Trajectories run one by one, without a barrier: while some wait for their environments on worker threads, the others
+// decode. The prompt of a task is prefilled once and forked. Where the branch policy may branch, the trajectories of
+// one task wait for each other where it decides, so that decisions are made in the order of the trajectories and see
+// the same counts whatever the timing.
 //
-// What comes out does not depend on batch size, threads or the environments' latency (the latencies that are reported
-// apart). Where weights are swapped in the middle, turns that are being sampled go on under the new ones: each token
-// has the log-probability of the weights that sampled it, each turn the version of the oldest of them. An environment
-// that fails, does not answer in time or breaks the bounds of env/environment_boundary.h ends its trajectory as
-// InfraFailed; the others continue. A bug in an environment (CheckError) ends the rollout.
+// What comes out does not depend on batch size, threads or the environments' latency (except for the reported
+// latencies). If weights are swapped during the rollout, turns that are being sampled continue with the new ones: each
+// token has the log-probability of the weights that sampled it, each turn the version of the oldest of them. An
+// environment that fails, does not answer in time or breaks the bounds of env/environment_boundary.h ends its
+// trajectory as InfraFailed; the others continue. A bug in an environment (CheckError) ends the rollout.
 #pragma once
 
 #include <cstdint>
@@ -56,7 +56,7 @@ struct RolloutTask {
   std::function<std::unique_ptr<Environment>()> make{};  ///< called on a worker thread
 };
 
-/// What keys the draws, and what is written into the turns.
+/// The keys of the draws, and what is written into the turns.
 struct RolloutKey {
   std::uint64_t seed = 0;
   std::int64_t step = 0;
@@ -69,7 +69,7 @@ struct RolloutMetrics {
   std::int64_t branches = 0;
   std::int64_t turns = 0;  ///< shared ones once
   std::int64_t sampled_tokens = 0;
-  std::int64_t computed_rows = 0;  ///< of all forwards, prefill included
+  std::int64_t computed_rows = 0;  ///< of all forward passes, prefill included
   std::int64_t engine_steps = 0;
   std::int64_t evictions = 0;
   std::int64_t infra_failures = 0;
@@ -80,14 +80,14 @@ struct RolloutMetrics {
   double seconds_scheduling = 0;
   double seconds_waiting = 0;      ///< nothing to decode until an environment answers
   double seconds_environment = 0;  ///< summed over worker threads
-  std::int64_t weight_swaps = 0;   ///< in the middle, by RolloutEvents::newer_weights
+  std::int64_t weight_swaps = 0;   ///< during the rollout, by RolloutEvents::newer_weights
 };
 
 /// Callbacks: roll_out() reports its progress and asks whether to continue.
 struct RolloutEvents {
   std::function<void(std::int64_t ended)> on_progress{};  ///< trajectories that have ended; may be null
-  std::function<bool()> go_on = [] { return true; };      ///< asked several times a second, on the caller's thread
-  /// Asked between two engine steps: may put newer weights in place, and then says their version. May be null.
+  std::function<bool()> go_on = [] { return true; };      ///< called several times a second, on the caller's thread
+  /// Called between two engine steps: may put newer weights in place, and then returns their version. May be null.
   std::function<std::optional<int>()> newer_weights{};
 };
 
@@ -95,11 +95,11 @@ struct Rollout {
   bool stopped = false;         ///< go_on() said no: there are no groups
   std::vector<Group> groups{};  ///< in the order of the tasks
   RolloutMetrics metrics{};
-  std::vector<std::string> failures{};  ///< of the infrastructure, a sentence each: by task, then by trajectory
+  std::vector<std::string> failures{};  ///< infrastructure failures, one sentence each: by task, then by trajectory
 };
 
-/// Rolls out every task with `options.group_size` trajectories. Fills the columns LogProbRollout and EntropyRollout.
-/// Where `events` end it early, nothing of it is left in the engine.
+/// Rolls out every task with `options.group_size` trajectories. Fills the columns LogProbRollout and EntropyRollout. If
+/// `events` stop it early, nothing of it is left in the engine.
 Rollout roll_out(Engine& engine, const ChatFamily& chat, const BranchPolicy& policy, std::span<const RolloutTask> tasks,
                  const RolloutOptions& options, const RolloutKey& key, const RolloutEvents& events = {});
 

@@ -10,9 +10,9 @@
 #include <thread>
 
 #include "carnot/core/branch/balanced_branch.h"
+#include "carnot/core/branch/branch.h"
 #include "carnot/core/branch/entropy_branch.h"
 #include "carnot/core/branch/tree_expand.h"
-#include "carnot/core/branch/turn_entropy.h"
 #include "testing/hang.h"
 #include "testing/scripted_rollout.h"
 
@@ -21,7 +21,7 @@ namespace {
 
 using namespace carnot::testing;  // NOLINT: the builders of this test
 
-// Records every question, and says yes where the draw is below its rate.
+// Records every decision, and branches if the draw is below its rate.
 class RecordingPolicy : public BranchPolicy {
  public:
   RecordingPolicy(int initial, double rate, BranchTiming timing, BranchStreak streak = BranchStreak::Trajectory)
@@ -53,7 +53,7 @@ TEST(RolloutBranches, ABranchSharesItsParentsTurnsAndSamplesWhatAFreshTrajectory
     const RecordingPolicy policy(2, 0.6, timing);
     const Rollout out = roll_out_scripted(scripted_tasks(3, {}), with_budget(8), policy);
     expect_sound(out);
-    expect_tokens_of_the_twin(out);
+    expect_tokens_of_the_reference(out);
     int shared = 0;
     for (const Group& group : out.groups) {
       EXPECT_EQ(leaves_of(group), 8);
@@ -94,7 +94,7 @@ TEST(RolloutBranches, DecisionsDoNotDependOnBatchSizeThreadsLatencyOrMemory) {
   }
 }
 
-TEST(RolloutBranches, AsksInTheOrderOfTheTrajectoriesWithTheCountsSoFar) {
+TEST(RolloutBranches, DecidesInTheOrderOfTheTrajectoriesWithTheCountsSoFar) {
   for (const BranchTiming timing : kTimings) {
     const RecordingPolicy policy(3, 1, timing);
     const Rollout out = roll_out_scripted(scripted_tasks(1, {}), with_budget(5), policy);
@@ -131,7 +131,7 @@ TEST(RolloutBranches, TheEntropyThatDecidesIsThatOfTheFirstTokens) {
   }
 }
 
-TEST(RolloutBranches, CountsBranchesInARowAsThePolicySays) {
+TEST(RolloutBranches, CountsConsecutiveBranchesAsThePolicyAsks) {
   const RecordingPolicy trajectory(2, 1, BranchTiming::SameTurn, BranchStreak::Trajectory);
   roll_out_scripted(scripted_tasks(1, {}), with_budget(9), trajectory);
   std::vector<int> counts;
@@ -144,7 +144,7 @@ TEST(RolloutBranches, CountsBranchesInARowAsThePolicySays) {
   EXPECT_THAT(counts, ::testing::ElementsAre(0, 1, 2, 3));
 }
 
-TEST(RolloutBranches, WhatNoBranchTookStartsFromThePrompt) {
+TEST(RolloutBranches, TheBudgetThatBranchesLeaveStartsFromThePrompt) {
   const RecordingPolicy policy(2, 0, BranchTiming::AfterObservation);
   const Rollout out = roll_out_scripted(scripted_tasks(2, {}), with_budget(5), policy);
   for (const Group& group : out.groups) EXPECT_EQ(group.trees.size(), 5u);
@@ -171,7 +171,7 @@ TEST(RolloutBranches, ThePoliciesOfArpoAndAepoSpendTheWholeBudget) {
   for (const auto& policy : policies) {
     const Rollout out = roll_out_scripted(scripted_tasks(3, {.max_response_tokens = 6}), with_budget(6), *policy);
     expect_sound(out);
-    expect_tokens_of_the_twin(out);
+    expect_tokens_of_the_reference(out);
     for (const Group& group : out.groups) EXPECT_EQ(leaves_of(group), 6);
     EXPECT_GT(out.metrics.branches, 0) << policy->name();
   }
@@ -204,7 +204,7 @@ TEST(RolloutBranches, TreesGrowFromRandomNodesAndAreCutBackToTheBudget) {
   const auto policy = tree_expand({.trees = 2, .nodes = 2, .rounds = 2});
   const Rollout out = roll_out_scripted(scripted_tasks(3, {}), with_budget(6), *policy);
   expect_sound(out);
-  expect_tokens_of_the_twin(out);
+  expect_tokens_of_the_reference(out);
   for (const Group& group : out.groups) {
     ASSERT_EQ(group.trees.size(), 2u);
     for (const Tree& tree : group.trees) {
@@ -219,12 +219,12 @@ TEST(RolloutBranches, TreesGrowFromRandomNodesAndAreCutBackToTheBudget) {
   EXPECT_EQ(described(roll_out_scripted(scripted_tasks(3, {.latency_seed = 4}), setting, *again)), described(out));
 }
 
-TEST(RolloutBranches, ANodeThatCannotBeCopiedFailsTheTrajectoryThatWasToGrowThere) {
+TEST(RolloutBranches, ANodeThatCannotBeCopiedFailsTheTrajectoryThatWouldGrowThere) {
   const auto policy = tree_expand({.trees = 2, .nodes = 3, .rounds = 1});
   std::vector<RolloutTask> tasks = scripted_tasks(2, {});
   // A trajectory's environment is copied for each node, and that where a tree grows.
   tasks[0] = scripted_tasks(2, {.before_copy = [](int generation, int) {
-                              if (generation == 1) throw std::runtime_error("no twins");
+                              if (generation == 1) throw std::runtime_error("no copies");
                               return true;
                             }})[0];
   const Rollout healthy = roll_out_scripted(scripted_tasks(2, {}), with_budget(8), *policy);
@@ -235,12 +235,12 @@ TEST(RolloutBranches, ANodeThatCannotBeCopiedFailsTheTrajectoryThatWasToGrowTher
   for (const Tree& tree : out.groups[0].trees)
     for (const Leaf& leaf : tree.leaves)
       EXPECT_EQ(leaf.outcome, leaf.branch_turn > 0 ? Outcome::InfraFailed : Outcome::Finished);
-  EXPECT_THAT(out.failures, ::testing::Each(::testing::HasSubstr("the environment could not be copied: no twins")));
+  EXPECT_THAT(out.failures, ::testing::Each(::testing::HasSubstr("the environment could not be copied: no copies")));
   for (const Tree& tree : out.groups[1].trees)
     for (const Leaf& leaf : tree.leaves) EXPECT_EQ(leaf.outcome, Outcome::Finished);
 }
 
-TEST(RolloutBranches, WhereACopyHangsItsOriginalIsNotCalledAnyMore) {
+TEST(RolloutBranches, IfACopyHangsItsOriginalIsNoLongerCalled) {
   for (const BranchTiming timing : kTimings) {
     const testing::Hang hang;
     std::vector<RolloutTask> tasks = scripted_tasks(2, {});
@@ -258,9 +258,9 @@ TEST(RolloutBranches, WhereACopyHangsItsOriginalIsNotCalledAnyMore) {
   }
 }
 
-TEST(RolloutBranches, AnEnvironmentThatCannotBeCopiedIsNotBranchedAndGoesOn) {
+TEST(RolloutBranches, AnEnvironmentThatCannotBeCopiedIsNotBranchedAndContinues) {
   std::vector<RolloutTask> tasks = scripted_tasks(3, {});
-  tasks[0] = scripted_tasks(3, {.before_copy = [](int, int) -> bool { throw std::runtime_error("no twins"); }})[0];
+  tasks[0] = scripted_tasks(3, {.before_copy = [](int, int) -> bool { throw std::runtime_error("no copies"); }})[0];
   tasks[1] = scripted_tasks(3, {.before_copy = [](int, int) { return false; }})[1];
   tasks[2] = scripted_tasks(3, {.branching = Branching::Refused})[2];
   const Rollout out = roll_out_scripted(tasks, with_budget(2), RecordingPolicy(1, 1, BranchTiming::AfterObservation));
@@ -272,7 +272,7 @@ TEST(RolloutBranches, AnEnvironmentThatCannotBeCopiedIsNotBranchedAndGoesOn) {
                                                                               "copied: " +
                                                                               why));
   };
-  EXPECT_THAT(out.failures, ::testing::Contains(no_branch("task-0", "no twins")));
+  EXPECT_THAT(out.failures, ::testing::Contains(no_branch("task-0", "no copies")));
   EXPECT_THAT(out.failures, ::testing::Contains(no_branch("task-1", "clone() returned none")));
   EXPECT_THAT(out.failures, ::testing::Contains(no_branch("task-2", "it can be neither cloned nor replayed")));
 }
@@ -345,7 +345,7 @@ TEST(RolloutBranches, AReplayedEnvironmentBranchesAsAClonedOneDoes) {
   }
 }
 
-TEST(RolloutBranches, AnEnvironmentThatAnswersOtherwiseWhenReplayedIsNotBranched) {
+TEST(RolloutBranches, AnEnvironmentThatAnswersDifferentlyWhenReplayedIsNotBranched) {
   const auto counter = std::make_shared<std::atomic<int>>(0);
   const std::vector<RolloutTask> tasks =
       scripted_tasks(1, {.change = [counter](int, Reply& reply) { reply.text += std::to_string((*counter)++); },
@@ -367,7 +367,7 @@ TEST(RolloutBranches, TurnsWithFreshPromptsBranchAndGrowTrees) {
   for (const auto& policy : policies) {
     const Rollout out = roll_out_scripted(scripted_tasks(3, {.change = fresh}), with_budget(6), *policy);
     expect_sound(out);
-    expect_tokens_of_the_twin(out);
+    expect_tokens_of_the_reference(out);
     EXPECT_EQ(out.metrics.infra_failures, 0);
     EXPECT_GT(out.metrics.branches, 0);
     int mixed = 0;

@@ -9,7 +9,7 @@
 namespace carnot {
 namespace {
 
-/// The structured binding names all members, so a new one does not compile until it is here.
+/// The structured binding names all members, so a new member breaks the build until it is added here.
 template <class Metrics, class Counts, class Times>
 void visit_rollout_metrics(Metrics& metrics, const Counts& counts, const Times& times) {
   auto& [trajectories, branches, turns, sampled_tokens, computed_rows, engine_steps, evictions, infra_failures,
@@ -57,7 +57,8 @@ Result<Rollout> rollout_of_bytes(std::string_view bytes) {
   in.get(rollout.failures);
   in.get(groups);
   if (!in.complete())
-    return Error{"a rollout of another process: " + std::to_string(bytes.size()) + " bytes that are no rollout"};
+    return Error{"a rollout of another process: " + std::to_string(bytes.size()) +
+                 " bytes that do not encode a rollout"};
   CARNOT_ASSIGN_OR_RETURN(auto read, groups_of_bytes(groups));
   rollout.groups = std::move(read);
   return rollout;
@@ -77,7 +78,7 @@ void add_metrics(RolloutMetrics& sum, const RolloutMetrics& more, PartTimes how)
 }
 
 Status check_rollout(const Rollout& rollout, const ExpectedRollout& expected) {
-  if (rollout.stopped) return Error{"a rollout that was stopped"};
+  if (rollout.stopped) return Error{"a stopped rollout"};
   if (rollout.groups.size() != expected.tasks.size())
     return Error{std::to_string(rollout.groups.size()) + " groups; expected " + std::to_string(expected.tasks.size())};
   for (std::size_t g = 0; g < rollout.groups.size(); ++g) {

@@ -13,20 +13,20 @@ namespace carnot {
 
 std::string bytes_of_rollout(const Rollout& rollout);
 
-/// Refuses bytes that are no rollout.
+/// Refuses bytes that do not encode a rollout.
 Result<Rollout> rollout_of_bytes(std::string_view bytes);
 
-/// What becomes of the times of two parts of a rollout.
+/// How the times of two parts of a rollout are combined.
 enum class PartTimes { Longest, Added };
 
 /// Counts are added up.
 void add_metrics(RolloutMetrics& sum, const RolloutMetrics& more, PartTimes times);
 
-/// What tasks asked for, as far as it can be told from a rollout: for results of other machines.
+/// What the tasks asked for, as far as a rollout shows it: to check results of other machines.
 struct ExpectedRollout {
   std::span<const RolloutTask> tasks{};
   RolloutKey key{};
-  std::optional<int> newest_version{};  ///< of the weights; none: that of the key, which is the oldest
+  std::optional<int> newest_version{};  ///< of the weights; empty: the key's, which is the oldest
   int vocabulary = 0;                   ///< token ids are below it
 };
 

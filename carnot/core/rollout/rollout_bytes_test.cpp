@@ -33,7 +33,7 @@ Status checked(const Rollout& made, std::optional<int> newest_version = {}) {
                               .vocabulary = 6});
 }
 
-TEST(RolloutBytes, KeepEverything) {
+TEST(RolloutBytes, KeepEveryMember) {
   const Rollout made = rollout();
   const std::string bytes = bytes_of_rollout(made);
   const Rollout read = rollout_of_bytes(bytes).value();
@@ -46,7 +46,7 @@ TEST(RolloutBytes, KeepEverything) {
     EXPECT_FALSE(rollout_of_bytes(std::string_view(bytes).substr(0, size)));
 }
 
-TEST(RolloutMetrics, OfPartsAreAddedUpAndOfTimesTheLongestOrTheSumCounts) {
+TEST(RolloutMetrics, OfPartsAddUpCountsAndTakeTheLongestOrTheSumOfTimes) {
   const RolloutMetrics one{.trajectories = 2, .seconds = 3, .seconds_forward = 1};
   const RolloutMetrics other{.trajectories = 5, .evictions = 1, .seconds = 2, .seconds_forward = 1.5};
   RolloutMetrics longest = one, added = one;
@@ -62,7 +62,7 @@ TEST(RolloutMetrics, OfPartsAreAddedUpAndOfTimesTheLongestOrTheSumCounts) {
   EXPECT_EQ(added.seconds_forward, 2.5);
 }
 
-TEST(CheckRollout, AcceptsWhatWasAskedForAlone) {
+TEST(CheckRollout, AcceptsOnlyWhatWasAskedFor) {
   EXPECT_TRUE(checked(rollout()));
   Rollout wrong = rollout();
   wrong.groups[0].uid = "train_8";

@@ -2,14 +2,17 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
+#include <string>
 #include <vector>
 
 #include "carnot/core/env/environment_workers.h"
+#include "carnot/core/rollout/episode.h"
 #include "carnot/core/rollout/rollout.h"
 
 namespace carnot {
 
-/// Whose event it is. Member -1: the group's own.
+/// Whom an event belongs to. Member -1: the group itself.
 struct Owner {
   int group = -1;
   int member = -1;
@@ -27,12 +30,12 @@ struct RolloutContext {
   EnvironmentWorkers& workers;
   EnvironmentWorkers& copier;  ///< for copies of environments, which the caller waits for
   const RolloutEvents& events;
-  int policy_version = 0;       ///< of the weights as they are now
-  bool stopped = false;         ///< events.go_on() said no
+  int policy_version = 0;       ///< of the current weights
+  bool stopped = false;         ///< events.go_on() returned false
   std::vector<Owner> owners{};  ///< by SequenceId, of those that sample or score
   std::int64_t branches = 0;
 
-  /// Asks, unless the answer was no before.
+  /// Asks events.go_on(), unless it has returned false before.
   bool may_continue() {
     stopped = stopped || !events.go_on();
     return !stopped;
@@ -42,6 +45,23 @@ struct RolloutContext {
     if (owners.size() <= static_cast<std::size_t>(sequence)) owners.resize(static_cast<std::size_t>(sequence) + 1);
     owners[sequence] = owner;
   }
+};
+
+/// Copies of a running environment, for the branches of one group. A copy is awaited: a branch starts at once or not at
+/// all.
+class EnvironmentCopies {
+ public:
+  /// Both must outlive it.
+  EnvironmentCopies(RolloutContext& context, const RolloutTask& task) : context_(context), task_(task) {}
+
+  /// Waits for a copy of the episode's environment, until its deadline or until the rollout stops. `copy` is set if the
+  /// call returned. After one copy has timed out, all further ones are refused.
+  FinishedCall copy(const Episode& episode, std::shared_ptr<Environment>& copy);
+
+ private:
+  RolloutContext& context_;
+  const RolloutTask& task_;
+  std::string hangs_{};  ///< the message of a copy that timed out
 };
 
 }  // namespace carnot

@@ -9,7 +9,7 @@
 #include <stdexcept>
 #include <thread>
 
-#include "carnot/core/branch/independent.h"
+#include "carnot/core/branch/branch.h"
 #include "carnot/core/branch/tree_expand.h"
 #include "carnot/core/text/chat_families.h"
 #include "testing/hang.h"
@@ -47,14 +47,14 @@ TEST(Rollout, GivesEachTaskItsBudgetOfIndependentTrajectories) {
   }
   EXPECT_EQ(out.metrics.trajectories, 12);
   EXPECT_EQ(out.metrics.turns, 48);
-  EXPECT_EQ(out.metrics.environment_calls, 12 + 48) << "each trajectory opens an environment of its own";
+  EXPECT_EQ(out.metrics.environment_calls, 12 + 48) << "each trajectory opens its own environment";
 }
 
 TEST(Rollout, SamplesWhatADecoderWithoutACacheWould) {
   for (const ReplyForm form : {ReplyForm::UserMessage, ReplyForm::Inline}) {
     RolloutSetting setting = with_budget(3);
     setting.options.sampling.temperature = 0.7;
-    expect_tokens_of_the_twin(roll_out_scripted(scripted_tasks(3, {.form = form}), setting), 0.7);
+    expect_tokens_of_the_reference(roll_out_scripted(scripted_tasks(3, {.form = form}), setting), 0.7);
   }
 }
 
@@ -77,7 +77,7 @@ TEST(Rollout, PrefillsATasksPromptOnce) {
   EXPECT_EQ(out.metrics.computed_rows, turn.sampled_begin - 1 + out.metrics.sampled_tokens);
 }
 
-TEST(Rollout, MarksWhatWasSampledAndWhereItCameFrom) {
+TEST(Rollout, MarksWhatWasSampledAndWhatCameFromElsewhere) {
   const Rollout out = roll_out_scripted(scripted_tasks(1, {}), with_budget(1));
   const Turn& first = out.groups[0].trees[0].turns[0];
   const Tokenizer& tokenizer = small_tokenizer();
@@ -149,7 +149,7 @@ TEST(Rollout, AnEpisodeThatEndsInFailureOnACutResponseRanOutOfTokens) {
   }
 }
 
-TEST(Rollout, APromptThatFillsTheContextStartsNothing) {
+TEST(Rollout, APromptThatFillsTheContextStartsNoResponse) {
   RolloutSetting setting = with_budget(3);
   setting.options.episode.max_context_tokens = 10;
   const Rollout out = roll_out_scripted(scripted_tasks(1, {}), setting);
@@ -181,7 +181,7 @@ TEST(Rollout, AnEnvironmentThatThrowsFailsItsOwnTrajectoriesOnly) {
   EXPECT_EQ(described(kept), described(others));
 }
 
-TEST(Rollout, TellsOfFailuresInTheOrderOfTasksAndTrajectoriesWhicheverCameFirst) {
+TEST(Rollout, ReportsFailuresInTheOrderOfTasksAndTrajectoriesWhicheverCameFirst) {
   std::vector<RolloutTask> tasks = scripted_tasks(2, {.throws_at = 3});
   tasks[1] = scripted_tasks(2, {.throws_at = 1})[1];
   const Rollout out = roll_out_scripted(tasks, with_budget(2));
@@ -203,7 +203,7 @@ TEST(Rollout, AnEnvironmentThatDoesNotOpenFailsItsWholeGroup) {
   EXPECT_EQ(out.groups[1].trees[0].leaves[0].outcome, Outcome::Finished);
 }
 
-TEST(Rollout, AHangingEnvironmentCostsItsDeadlineAndNotTheRollout) {
+TEST(Rollout, AHangingEnvironmentCostsItsDeadlineButNotTheRollout) {
   const testing::Hang hang;
   std::vector<RolloutTask> tasks = scripted_tasks(3, {});
   tasks[2] = scripted_tasks(3, {.hangs_at = 1, .hang = hang.call()})[2];
@@ -237,7 +237,7 @@ TEST(Rollout, AReplyOutOfBoundsFailsItsTrajectoryAndIsNoReward) {
   }
 }
 
-TEST(Rollout, ATextThatTheSplitPatternDoesNotGetAlongWithFailsItsOwnTrajectories) {
+TEST(Rollout, AStringThatTheSplitPatternCannotHandleFailsItsOwnTrajectories) {
   const auto chat = make_chat_family("chatml", backtracking_tokenizer()).value();
   HashRunner model(backtracking_tokenizer().vocab_size(), 2000);
   Engine engine(model, {});
@@ -292,20 +292,20 @@ RolloutTask task_of_seeds(std::vector<std::uint64_t> seeds, const ScriptedOption
           }};
 }
 
-TEST(Rollout, EverySiblingHasAnEnvironmentOfItsOwnAndNothingIsCopied) {
+TEST(Rollout, EverySiblingHasItsOwnEnvironmentAndNothingIsCopied) {
   std::vector<RolloutTask> tasks = scripted_tasks(1, {});
   tasks[0] =
-      task_of_seeds({0, 0, 0, 0, 0}, {.before_copy = [](int, int) -> bool { throw std::runtime_error("no twins"); }});
+      task_of_seeds({0, 0, 0, 0, 0}, {.before_copy = [](int, int) -> bool { throw std::runtime_error("no copies"); }});
   const Rollout out = roll_out_scripted(tasks, with_budget(5));
   EXPECT_EQ(out.metrics.infra_failures, 0);
   EXPECT_EQ(described(out), described(roll_out_scripted(scripted_tasks(1, {}), with_budget(5))));
 }
 
-TEST(Rollout, ASiblingThatOpensOtherwiseSpeaksBehindItsOwnPrompt) {
+TEST(Rollout, ASiblingThatOpensDifferentlyContinuesItsOwnPrompt) {
   const std::vector<RolloutTask> tasks{task_of_seeds({0, 7, 0, 9})};
   const Rollout out = roll_out_scripted(tasks, with_budget(4));
   expect_sound(out);
-  expect_tokens_of_the_twin(out);
+  expect_tokens_of_the_reference(out);
   std::vector<std::string> prompts;
   for (const Trajectory& one : trajectories(out.groups))
     prompts.push_back(small_tokenizer().decode(std::span(one.turn(0).tokens).first(one.turn(0).sampled_begin)));
@@ -316,7 +316,7 @@ TEST(Rollout, ASiblingThatOpensOtherwiseSpeaksBehindItsOwnPrompt) {
   EXPECT_EQ(prompts[2], prompts[0]);
 }
 
-TEST(Rollout, ASiblingWhoseWorldCannotBeMadeFailsAlone) {
+TEST(Rollout, ASiblingWhoseEnvironmentCannotBeMadeFailsAlone) {
   const std::vector<RolloutTask> tasks{task_of_seeds({0, 0})};  // the third is one too many
   const Rollout out = roll_out_scripted(tasks, with_budget(3));
   expect_sound(out);
@@ -325,7 +325,7 @@ TEST(Rollout, ASiblingWhoseWorldCannotBeMadeFailsAlone) {
   EXPECT_THAT(out.failures[0], ::testing::StartsWith("task-0, trajectory 2, turn 0: "));
 }
 
-/// A reply with its own prompt, as agents that edit their history have it.
+/// A reply with its own prompt, as from agents that edit their history.
 void answer_with_fresh_prompt(int turn, Reply& reply) {
   if (reply.done) return;
   reply.form = ReplyForm::FreshPrompt;
@@ -336,11 +336,11 @@ void answer_with_fresh_prompt(int turn, Reply& reply) {
                   .assistant_prefix = turn % 2 == 0 ? "<think>" : ""};
 }
 
-TEST(Rollout, AFreshPromptBeginsAContextOfItsOwn) {
+TEST(Rollout, AFreshPromptBeginsANewContext) {
   const std::vector<RolloutTask> tasks = scripted_tasks(3, {.change = answer_with_fresh_prompt});
   const Rollout out = roll_out_scripted(tasks, with_budget(3));
   expect_sound(out);
-  expect_tokens_of_the_twin(out);
+  expect_tokens_of_the_reference(out);
   for (const Trajectory& one : trajectories(out.groups)) {
     ASSERT_EQ(one.num_turns(), 4);
     EXPECT_EQ(one.turn(0).context, Context::Growing);
@@ -395,7 +395,7 @@ TEST(Rollout, ToolResultsAreTheFormatsToolMessages) {
       scripted_tasks(2, {.change = results, .tools = {{.name = "look_up", .description = "Finds a word."}}});
   const Rollout out = roll_out_scripted(tasks, with_budget(2));
   expect_sound(out);
-  expect_tokens_of_the_twin(out);
+  expect_tokens_of_the_reference(out);
   for (const Trajectory& one : trajectories(out.groups)) {
     const std::string text = small_tokenizer().decode(one.tokens());
     EXPECT_THAT(text, ::testing::HasSubstr("\"name\": \"look_up\", \"description\": \"Finds a word.\""));
@@ -404,7 +404,7 @@ TEST(Rollout, ToolResultsAreTheFormatsToolMessages) {
   }
 }
 
-TEST(Rollout, ACacheThatCannotHoldOneTrajectoryIsAFailureOfTheMachinery) {
+TEST(Rollout, ACacheThatCannotHoldOneTrajectoryIsAnInfrastructureFailure) {
   RolloutSetting setting = with_budget(2);
   setting.num_blocks = 7;
   const Rollout out = roll_out_scripted(scripted_tasks(1, {}), setting);
@@ -413,15 +413,15 @@ TEST(Rollout, ACacheThatCannotHoldOneTrajectoryIsAFailureOfTheMachinery) {
   EXPECT_THAT(out.failures[0], ::testing::HasSubstr("does not fit into the KV cache"));
 }
 
-TEST(Rollout, TellsHowManyTrajectoriesHaveEnded) {
+TEST(Rollout, ReportsHowManyTrajectoriesHaveEnded) {
   HashRunner model(small_tokenizer().vocab_size(), 2000);
   Engine engine(model, {});
-  std::vector<std::int64_t> told;
+  std::vector<std::int64_t> reported;
   roll_out(engine, small_chat(), *independent(), scripted_tasks(3, {}), with_budget(4).options, kRolloutKey,
-           {.on_progress = [&](std::int64_t ended) { told.push_back(ended); }});
-  ASSERT_FALSE(told.empty());
-  EXPECT_TRUE(std::is_sorted(told.begin(), told.end()));
-  EXPECT_EQ(told.back(), 12);
+           {.on_progress = [&](std::int64_t ended) { reported.push_back(ended); }});
+  ASSERT_FALSE(reported.empty());
+  EXPECT_TRUE(std::is_sorted(reported.begin(), reported.end()));
+  EXPECT_EQ(reported.back(), 12);
 }
 
 TEST(Rollout, StoppedAtAnyMomentLeavesNothingInTheEngine) {
@@ -442,7 +442,7 @@ TEST(Rollout, StoppedAtAnyMomentLeavesNothingInTheEngine) {
       EXPECT_EQ(engine.free_blocks(), 2000) << asks;
       EXPECT_FALSE(engine.has_work());
     }
-    EXPECT_EQ(described(rolled_out({})), whole) << "the engine serves the next one as if nothing had been";
+    EXPECT_EQ(described(rolled_out({})), whole) << "the engine serves the next rollout as usual";
   }
 }
 

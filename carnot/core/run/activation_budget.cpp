@@ -17,14 +17,15 @@ constexpr std::int64_t kStripLogits = 1 << 22;
 /// Bytes that a layer keeps for one row: what nn/ saves, operator by operator. `trained`: weights, not adapters.
 Count kept_by_layer(const MemorySettings& s, const ModelSizes& n, Count length, bool trained) {
   const Count projected = n.queries + 2 * n.keys;
+  const Count narrow = !trained ? s.lora.rank * std::count(n.targeted.begin(), n.targeted.end(), true) : 0;
+  // The products' inputs are computed again from these.
+  if (n.own) return n.value * (narrow + 2 * n.hidden + projected + n.queries + 2 * n.inner) + n.wide * 2;
   const bool keeps_attention_input =
       trained || n.targets(Projection::Query) || n.targets(Projection::Key) || n.targets(Projection::Value);
   const bool keeps_mlp_input = trained || n.targets(Projection::Gate) || n.targets(Projection::Up);
   const bool keeps_product = trained || n.targets(Projection::Down);
-  const Count narrow = !trained ? s.lora.rank * std::count(n.targeted.begin(), n.targeted.end(), true) : 0;
   const Count inputs = (keeps_attention_input ? n.hidden : 0) + (keeps_mlp_input ? n.hidden : 0) +
                        (keeps_product ? n.inner : 0) + narrow;
-  if (n.own) return n.value * (inputs + 2 * n.hidden + projected + n.queries + 2 * n.inner) + n.wide * 2;
   // LibTorch's: norms in float32 with their product before the weight, rotated queries, repeated keys and values,
   // the attention's weights, the two halves of the gate.
   const Count norms = 2 * n.hidden * (n.wide + (trained ? n.value : 0));
@@ -65,10 +66,9 @@ Activations activations(const MemorySettings& s, const ModelSizes& n, Count rows
   const Count layer = kept_by_layer(s, n, length, trained);
   // The last layer's output and the final norm's.
   const Count ends = n.value * n.hidden * (n.own || trained ? 2 : 1) + (n.own ? 0 : n.wide * n.hidden);
-  // Each operator's gradient takes the place of what it saved, but for the MLP's first and the residual stream's.
-  // Of bfloat16 the gradient of a product's result is turned for that of the weights.
-  const Count turned = n.own && n.value < n.wide ? n.inner : 0;
-  const Count mlp = rows * n.value * (n.inner + n.hidden + n.hidden / 2 + turned);
+  // Each operator's gradient takes the place of what it saved, but for the MLP's first and the residual stream's. Of
+  // Carnot's, the gated product's gradient and that of its two inputs are added to what was saved of these.
+  const Count mlp = rows * n.value * (n.own ? 3 * n.inner + n.hidden : n.inner + n.hidden + n.hidden / 2);
   // LibTorch's attention goes sequence by sequence, when what the MLP saved has been freed.
   const Count attention = n.own ? 0 : 4 * length * length * s.model.num_heads * n.value - rows * n.value * 3 * n.inner;
   const Count passing = std::max(mlp, attention);

@@ -13,7 +13,6 @@
 #include "carnot/core/hf/safetensors.h"
 #include "carnot/core/hf/weights.h"
 #include "carnot/core/run/checkpoint_folder.h"
-#include "carnot/core/run/own_kernels.h"
 
 namespace carnot {
 namespace {
@@ -127,10 +126,8 @@ Status fill_parts(const fs::path& folder, const CheckpointParts& parts, const Tr
     CARNOT_RETURN_IF_ERROR(fill(parts.bundle->reference->trained(), folder / "reference.safetensors"));
   if (parts.bundle->critic)
     CARNOT_RETURN_IF_ERROR(fill(parts.bundle->critic->parameters(), folder / "critic.safetensors"));
-  if (parts.optimizer) {
-    const Status status = fill_optimizer(*parts.optimizer, folder / kOptimizerFiles[0], state.optimizer);
-    if (!status) return status;
-  }
+  if (parts.optimizer)
+    CARNOT_RETURN_IF_ERROR(fill_optimizer(*parts.optimizer, folder / kOptimizerFiles[0], state.optimizer));
   if (!parts.critic_optimizer) return Done{};
   return fill_optimizer(*parts.critic_optimizer, folder / kOptimizerFiles[1], state.critic_optimizer);
 }
@@ -147,10 +144,8 @@ OptimizerStates optimizer_states(const CheckpointParts& parts) {
 Status save_checkpoint(const fs::path& checkpoints, std::int64_t step, const CheckpointParts& parts,
                        const OptimizerStates& optimizers, const RunOptions& run, const TrainOptions& train) {
   ModelBundle& bundle = *parts.bundle;
-  if (bundle.policy->has_adapters() && !bundle.base) {
-    const Status kept = keep_base(bundle, checkpoints.parent_path() / kBaseFolder, run.dtype);
-    if (!kept) return kept;
-  }
+  if (bundle.policy->has_adapters() && !bundle.base)
+    CARNOT_RETURN_IF_ERROR(keep_base(bundle, checkpoints.parent_path() / kBaseFolder, run.dtype));
   std::vector<CheckpointFile> files{
       text_file("tokenizer.json", bundle.tokenizer->json()),
       text_file("trainer_state.json", state_json(step, parts, run)),

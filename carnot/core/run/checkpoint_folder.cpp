@@ -161,6 +161,12 @@ Status remove_checkpoint(const fs::path& path) {
 
 }  // namespace
 
+bool lies_in(const fs::path& checkpoint, const fs::path& checkpoints) {
+  std::error_code ignored;
+  return fs::equivalent((fs::absolute(checkpoint) / "").lexically_normal().parent_path().parent_path(), checkpoints,
+                        ignored);
+}
+
 bool is_checkpoint_name(const std::string& name) { return step_in(name).has_value(); }
 
 fs::path checkpoint_path(const fs::path& checkpoints, std::int64_t step) {
@@ -179,9 +185,8 @@ Status replace_folder(const fs::path& path, const std::function<Status(const fs:
 }
 
 Status write_checkpoint(const fs::path& checkpoints, std::int64_t step, std::span<const CheckpointFile> files) {
-  const Status written = replace_folder(checkpoint_path(checkpoints, step),
-                                        [&](const fs::path& folder) { return write_files(folder, step, files); });
-  if (!written) return written;
+  CARNOT_RETURN_IF_ERROR(replace_folder(checkpoint_path(checkpoints, step),
+                                        [&](const fs::path& folder) { return write_files(folder, step, files); }));
   return write_file_atomically(checkpoints / kPointer, pointer_text(step));
 }
 
@@ -263,10 +268,8 @@ Status prune_checkpoints(const fs::path& checkpoints, std::int64_t max_checkpoin
   CARNOT_ASSIGN_OR_RETURN(const auto steps, steps_in(checkpoints));
   const auto count = static_cast<std::int64_t>(steps.size());
   if (max_checkpoints <= 0) return Done{};
-  for (std::int64_t i = 0; i < count - max_checkpoints; ++i) {
-    const Status removed = remove_checkpoint(checkpoint_path(checkpoints, steps[i]));
-    if (!removed) return removed;
-  }
+  for (std::int64_t i = 0; i < count - max_checkpoints; ++i)
+    CARNOT_RETURN_IF_ERROR(remove_checkpoint(checkpoint_path(checkpoints, steps[i])));
   return Done{};
 }
 

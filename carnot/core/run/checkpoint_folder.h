@@ -67,6 +67,9 @@ Status prune_checkpoints(const std::filesystem::path& checkpoints, std::int64_t 
 /// is.
 Status thin_earlier_checkpoints(const std::filesystem::path& checkpoints, std::span<const std::string> files);
 
+/// Whether the checkpoint is one of `checkpoints`.
+bool lies_in(const std::filesystem::path& checkpoint, const std::filesystem::path& checkpoints);
+
 /// Whether a folder of this name in checkpoints/ is a checkpoint: global_step_N.
 bool is_checkpoint_name(const std::string& name);
 

@@ -7,7 +7,6 @@
 #include "carnot/core/base/file.h"
 #include "carnot/core/base/log.h"
 #include "carnot/core/run/checkpoint_folder.h"
-#include "carnot/core/run/own_kernels.h"
 
 namespace carnot {
 namespace {

@@ -94,8 +94,11 @@ std::string DeadShares::lines() const {
   return text;
 }
 
-std::string sft_line(const ConsolePlace& place, double loss, double seconds) {
-  return fitted(position("SFT", place), {formatted("loss %.3f", loss)}, clock_time(seconds), place.width);
+std::string sft_line(const ConsolePlace& place, const StepMetrics& metrics, double seconds) {
+  std::vector<std::string> shown{formatted("loss %.3f", metrics.at("sft/loss"))};
+  if (const auto held_out = metrics.find("val/loss"); held_out != metrics.end())
+    shown.push_back(formatted("held out %.3f", held_out->second));
+  return fitted(position("SFT", place), shown, clock_time(seconds), place.width);
 }
 
 std::string evaluation_line(const std::string& name, const Evaluation& evaluation, int width) {

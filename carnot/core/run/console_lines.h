@@ -38,8 +38,8 @@ class DeadShares {
   double steps_ = 0;
 };
 
-/// "SFT 1000/1000  loss 0.213  1:05"; the loss in nats per token.
-std::string sft_line(const ConsolePlace& place, double loss, double seconds);
+/// "SFT 1000/1000  loss 0.213  held out 0.305  1:05": losses in nats per token, as the step's metrics have them.
+std::string sft_line(const ConsolePlace& place, const StepMetrics& metrics, double seconds);
 
 /// "evaluation before  success 19.0 % [15.5, 23.1]  score 0.205  length 43.3  400 trajectories  0:12"
 std::string evaluation_line(const std::string& name, const Evaluation& evaluation, int width);

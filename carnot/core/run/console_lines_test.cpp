@@ -60,7 +60,10 @@ TEST(ConsoleLines, OfEvaluationAndSftFitIntoTheTerminal) {
   const std::string success = "evaluation step_100  success 19.0 % [15.5, 23.1]  400 trajectories";
   EXPECT_EQ(evaluation_line("step_100", evaluation, 79), success + "  0:12");
   EXPECT_EQ(evaluation_line("step_100", evaluation, 119), success + "  score 0.205  length 43.3  entropy 0.185  0:12");
-  EXPECT_EQ(sft_line({.step = 1000, .steps = 1000}, 0.2134, 65), "SFT 1000/1000  loss 0.213  1:05");
+  StepMetrics sft{{"sft/loss", 0.2134}};
+  EXPECT_EQ(sft_line({.step = 1000, .steps = 1000}, sft, 65), "SFT 1000/1000  loss 0.213  1:05");
+  sft["val/loss"] = 0.3046;
+  EXPECT_EQ(sft_line({.step = 1000, .steps = 1000}, sft, 65), "SFT 1000/1000  loss 0.213  held out 0.305  1:05");
 }
 
 }  // namespace

@@ -10,7 +10,7 @@
 #include "carnot/core/base/file.h"
 #include "carnot/core/base/json.h"
 #include "carnot/core/base/log.h"
-#include "carnot/core/branch/independent.h"
+#include "carnot/core/branch/branch.h"
 #include "carnot/core/data/trajectory.h"
 #include "carnot/core/train/step_gather.h"
 

@@ -100,6 +100,7 @@ Result<std::optional<EvaluatedGroups>> evaluate_remotely(const EvaluationRequest
 Result<RunEnd> run_evaluation(const EvaluationRequest& request, const RunControl& control) {
   CARNOT_ASSIGN_OR_RETURN(auto evaluated, read_recipe(request));
   CARNOT_RETURN_IF_ERROR(choose_model(request, evaluated));
+  if (evaluated.recipe.evaluation.tasks == 0) return Error{"eval.tasks: is 0; expected how many tasks are evaluated"};
   const bool remote = request.api_policy != nullptr;
   auto result = remote ? evaluate_remotely(request, control, evaluated) : evaluate_locally(request, control, evaluated);
   if (!result) return result.error();

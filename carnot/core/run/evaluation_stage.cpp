@@ -1,9 +1,33 @@
+#include "carnot/core/base/file.h"
+#include "carnot/core/data/rollout_file.h"
 #include "carnot/core/run/console_lines.h"
 #include "carnot/core/run/stages.h"
 #include "carnot/core/run/stopping.h"
 #include "carnot/core/train/infra_failures.h"
 
 namespace carnot {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// Keeps an evaluation in validation/NAME.json, its trajectories in validation/NAME.jsonl.
+Status store_evaluation(const fs::path& folder, const std::string& name, const EvaluatedGroups& stored,
+                        const Tokenizer& tokenizer) {
+  CARNOT_RETURN_IF_ERROR(make_folder(folder));
+  const auto decode = [&](std::span<const TokenId> tokens) { return tokenizer.decode(tokens); };
+  CARNOT_RETURN_IF_ERROR(write_file_atomically(folder / (name + ".jsonl"), rollout_rows(stored.groups, {}, decode)));
+  return write_file_atomically(folder / (name + ".json"), evaluation_json(stored.evaluation) + "\n");
+}
+
+}  // namespace
+
+Result<EvaluatedGroups> load_evaluation(const std::filesystem::path& run_folder, const std::string& name,
+                                        const std::string& breakdown) {
+  CARNOT_ASSIGN_OR_RETURN(auto file, read_rollout_file(RunFolder{run_folder}.validation() / (name + ".jsonl")));
+  EvaluatedGroups stored{.groups = std::move(file.groups)};
+  stored.evaluation = summarize(stored.groups, breakdown);
+  return stored;
+}
 
 std::optional<EvaluatedGroups> evaluate_with_bar(const EvaluationView& view, std::string_view title,
                                                  const Recipe& recipe, const ModelBundle& bundle, Engine& engine) {
@@ -39,10 +63,9 @@ Result<std::optional<EvaluatedGroups>> evaluation_stage(Run& run, const std::str
   auto evaluated = evaluate_with_bar({run.progress, run.control}, "evaluation " + name, run.recipe, bundle, engine);
   if (!evaluated) return evaluated;
   run.progress.print(evaluation_line(name, evaluated->evaluation, run.progress.width()));
-  const Status stored = on_first_rank(*run.control.group, "writing an evaluation", [&] {
-    return store_evaluation(run.folder.root, name, *evaluated, *bundle.tokenizer);
-  });
-  if (!stored) return stored.error();
+  CARNOT_RETURN_IF_ERROR(on_first_rank(*run.control.group, "writing an evaluation", [&] {
+    return store_evaluation(run.folder.validation(), name, *evaluated, *bundle.tokenizer);
+  }));
   CARNOT_RETURN_IF_ERROR(check_evaluation(name, *evaluated, run.recipe));
   return evaluated;
 }

@@ -31,12 +31,11 @@ Result<fs::path> find_checkpoint(const fs::path& path) {
   }
   for (const fs::path& root : {path, path / "warm_start"}) {
     if (!fs::exists(RunFolder{root}.checkpoints())) continue;
-    const auto found = latest_checkpoint(RunFolder{root}.checkpoints());
-    if (!found) return found.error();
-    if (!*found) continue;
-    if (!(*found)->damaged.empty()) return damaged_latest(**found);
+    CARNOT_ASSIGN_OR_RETURN(const auto found, latest_checkpoint(RunFolder{root}.checkpoints()));
+    if (!found) continue;
+    if (!found->damaged.empty()) return damaged_latest(*found);
     if (root != path) log_info(path.string() + ": holds no checkpoint yet; that of its SFT stage is used");
-    return (*found)->path;
+    return found->path;
   }
   return Error{path.string() + ": holds no checkpoint; expected a run folder or a checkpoint folder"};
 }
@@ -67,9 +66,8 @@ bool is_recorded(const fs::path& recipe) {
 }
 
 Result<Recipe> load_recorded(const fs::path& config, const std::vector<std::string>& overrides) {
-  auto recipe = Recipe::load_recorded(config, overrides);
-  if (!recipe) return recipe;
-  for (const std::string& line : recipe->passed_over) log_warning(line + "; ignored, because the run was made with it");
+  CARNOT_ASSIGN_OR_RETURN(auto recipe, Recipe::load_recorded(config, overrides));
+  for (const std::string& line : recipe.passed_over) log_warning(line + "; ignored, because the run was made with it");
   return recipe;
 }
 

@@ -12,7 +12,6 @@
 #include "carnot/core/base/file.h"
 #include "carnot/core/base/json.h"
 #include "carnot/core/base/log.h"
-#include "carnot/core/base/system_error.h"
 
 namespace carnot {
 namespace {

@@ -6,7 +6,6 @@
 
 #include "carnot/core/base/file.h"
 #include "carnot/core/base/log.h"
-#include "carnot/core/base/mapped_file.h"
 #include "carnot/core/gguf/tokenizer.h"
 #include "carnot/core/hf/generation_config.h"
 #include "carnot/core/hf/gguf_model.h"

@@ -4,8 +4,8 @@
 #include <functional>
 #include <limits>
 
+#include "carnot/core/base/log.h"
 #include "carnot/core/base/saturating.h"
-#include "carnot/core/run/memory_budget.h"
 
 namespace carnot {
 namespace {
@@ -134,17 +134,36 @@ std::string joint_remedies(MemorySettings settings, std::int64_t available) {
   return text;
 }
 
+/// What each of the ranks on this machine may take.
+MachineMemory limit_of_rank(const Recipe& recipe, const Ranks& ranks) {
+  MachineMemory limit = memory_limit(recipe);
+  if (ranks.here == 1 || recipe.memory.limit_megabytes > 0) return limit;
+  limit.bytes /= ranks.here;
+  limit.source = "that each of " + std::to_string(ranks.here) + " ranks has " + limit.source;
+  return limit;
+}
+
 }  // namespace
 
 Status check_memory(const MemorySettings& settings, const MachineMemory& available) {
   const std::int64_t peak = predicted_peak(settings);
   if (available.bytes == 0 || peak <= available.bytes) return Done{};
   const std::string single = single_remedies(settings, available.bytes);
-  return Error{"memory: the run would hold " + megabytes(peak) + " at its peak; expected at most the " +
-               megabytes(available.bytes) + " " + available.source + ". " +
+  return Error{"memory: the run would hold " + megabytes(peak) + " at its peak, in " + settings.run.dtype +
+               "; expected at most the " + megabytes(available.bytes) + " " + available.source + ". " +
                (single.empty() ? "Together these would help:" + joint_remedies(settings, available.bytes)
                                : "Any one of these is enough:" + single) +
                "\nmemory.check=warn starts it all the same"};
+}
+
+Result<std::int64_t> predict_memory(const Recipe& recipe, const ModelConfig& config, MemoryStage stage,
+                                    const Ranks& ranks) {
+  const MemorySettings settings = memory_settings(recipe, config, stage, ranks.all);
+  if (recipe.memory.check == "off") return predicted_peak(settings);
+  const Status fits = check_memory(settings, limit_of_rank(recipe, ranks));
+  if (!fits && recipe.memory.check == "refuse") return fits.error();
+  if (!fits) log_warning(fits.error().message);
+  return predicted_peak(settings);
 }
 
 }  // namespace carnot

@@ -4,6 +4,7 @@
 
 #include "carnot/core/collectives/gradient_exchange.h"
 #include "carnot/core/collectives/in_flight.h"
+#include "carnot/core/nn/kv_cache.h"
 #include "carnot/core/optim/rules.h"
 #include "carnot/core/run/activation_budget.h"
 #include "carnot/core/train/model_bundle.h"
@@ -25,6 +26,7 @@ constexpr std::int64_t kBytesPerKeptToken = 30;
 // A token and its columns between two ranks (data/group_bytes.h): four bytes, and eight for each of six columns.
 constexpr std::int64_t kBytesPerGatheredToken = 52;
 constexpr std::int64_t kBytesPerDemonstratedToken = 100;
+
 std::string count(Count n, const std::string& what) { return std::to_string(n.value()) + " " + what; }
 
 /// What comes and goes at one time.
@@ -54,6 +56,19 @@ Count own_evaluated_trajectories(const MemorySettings& s) {
 
 Count blocks_of_cache(const MemorySettings& s) { return cache_blocks(s.rollout, own_trajectories(s).value()); }
 
+Count cache_bytes(const MemorySettings& s, const ModelSizes& n) {
+  return blocks_of_cache(s) * n.layers * 2 * n.keys * kBlockTokens * n.value;
+}
+
+BudgetPart cache_part(const MemorySettings& s, const ModelSizes& n) {
+  return part("KV cache", cache_bytes(s, n), count(blocks_of_cache(s), "blocks of 16 positions; rollout.cache_tokens"));
+}
+
+/// Whether it holds memory during generation alone.
+bool cache_is_given_back(const MemorySettings& s, const ModelSizes& n) {
+  return n.own && KvCache::is_given_back(cache_bytes(s, n).value());
+}
+
 /// Of this many trajectories at one time.
 Phase generation_phase(const MemorySettings& s, const ModelSizes& n, Count trajectories) {
   const Count rows = std::min<Count>(s.rollout.engine.max_batch_tokens, trajectories * context_of(s));
@@ -62,9 +77,12 @@ Phase generation_phase(const MemorySettings& s, const ModelSizes& n, Count traje
   // LibTorch's attention gathers the keys and values of every sequence that the cache holds.
   const Count held = std::min(trajectories * context_of(s), blocks_of_cache(s) * kBlockTokens);
   const Count gathered = n.own ? 0 : 4 * held * n.keys * n.value;
-  return {{part("rollout pass", pass_bytes(s, n, rows, context_of(s)) + gathered,
-                count(rows, "rows; rollout.max_batch_tokens")),
-           part("logits", logits, "that exist at one time; rollout.logits_megabytes")}};
+  Phase phase{{part("rollout pass", pass_bytes(s, n, rows, context_of(s)) + gathered,
+                    count(rows, "rows; rollout.max_batch_tokens")),
+               part("logits", logits, "that exist at one time; rollout.logits_megabytes")}};
+  // SFT's engine comes when the demonstrations have gone.
+  if (s.stage == MemoryStage::Sft || cache_is_given_back(s, n)) phase.parts.push_back(cache_part(s, n));
+  return phase;
 }
 
 Phase evaluation_phase(const MemorySettings& s, const ModelSizes& n) {
@@ -185,14 +203,15 @@ std::vector<BudgetPart> lasting_parts(const MemorySettings& s, const ModelSizes&
   const Count weights = copies * n.parameters + n.adapters * (s.reference ? 2 : 1);
   const Count trained = trained_parameters(s, n), optimizer = optimizer_bytes(s, n);
   const Count owners = exchanges_gradients(s) ? s.ranks : 1;
-  // The product's layout of every model, the gradient's of those that are trained; heads, but not the critic's.
-  const Count layouts = copies + (updates ? 1 + (s.critic ? 1 : 0) : 0);
+  // The product's layout of every model; heads, but not the critic's. For gradients, the widest product of a layer at
+  // a time: its weights or its rows.
   const Count heads = copies - (s.critic ? 1 : 0);
-  const Count packed = n.own ? layouts * n.projections + heads * n.head + (updates ? 2 : 1) * n.adapters : 0;
+  const Count once = updates ? std::max(2 * n.hidden * n.inner, update_rows(s) * n.inner) : 0;
+  const Count packed = n.own ? copies * n.projections + heads * n.head + n.adapters + once : 0;
   std::vector<BudgetPart> parts{
       part("program", Count(s.program_bytes) + kLaterProgramBytes, "LibTorch, tokenizer, environment"),
       part("weights", weights * n.value,
-           count(n.parameters, "parameters") + " x " + count(copies, "models") +
+           count(n.parameters, "parameters") + " x " + count(copies, "models") + " in " + s.run.dtype +
                (adapted ? " and " + count(n.adapters, "of adapters") : "")),
       part("packed weights", packed * n.value, "layouts for the matrix products of Carnot's kernels"),
       part("optimizer", (optimizer + owners - 1) / owners,
@@ -201,16 +220,11 @@ std::vector<BudgetPart> lasting_parts(const MemorySettings& s, const ModelSizes&
   return parts;
 }
 
-BudgetPart cache_part(const MemorySettings& s, const ModelSizes& n) {
-  const Count blocks = blocks_of_cache(s);
-  return part("KV cache", blocks * n.layers * 2 * n.keys * kBlockTokens * n.value,
-              count(blocks, "blocks of 16 positions; rollout.cache_tokens"));
-}
-
 /// What lasts as well once there is an engine that rolls out steps.
 std::vector<BudgetPart> rollout_parts(const MemorySettings& s, const ModelSizes& n) {
   const Count tokens = step_trajectories(s) * context_of(s);
-  std::vector<BudgetPart> parts{cache_part(s, n)};
+  std::vector<BudgetPart> parts;
+  if (!cache_is_given_back(s, n)) parts.push_back(cache_part(s, n));
   parts.push_back(part("trajectories", tokens * kBytesPerTrajectoryToken, count(tokens, "tokens a step at most")));
   const Count evaluated = evaluated_trajectories(s) * context_of(s);
   if (s.stage == MemoryStage::Training && s.evaluation.before_training)
@@ -221,19 +235,14 @@ std::vector<BudgetPart> rollout_parts(const MemorySettings& s, const ModelSizes&
 
 /// What comes and goes.
 std::vector<Phase> phases_of(const MemorySettings& s, const ModelSizes& n) {
-  Phase evaluation = evaluation_phase(s, n);
   std::vector<Phase> phases;
   if (exchanges_gradients(s)) phases.push_back(checkpoint_phase(s, n));
   if (s.stage != MemoryStage::Rollout) phases.push_back(update_phase(s, n));
-  if (s.stage == MemoryStage::Sft) {  // its engine comes when the demonstrations have gone
-    evaluation.parts.push_back(cache_part(s, n));
-    phases.push_back(evaluation);
-    return phases;
-  }
+  if (s.stage != MemoryStage::Rollout) phases.push_back(evaluation_phase(s, n));
+  if (s.stage == MemoryStage::Sft) return phases;
   phases.push_back(generation_phase(s, n, own_trajectories(s)));
   phases.push_back(log_prob_phase(s, n));
   if (s.ranks > 1) phases.push_back(gather_phase(s));
-  if (s.stage == MemoryStage::Training) phases.push_back(evaluation);
   return phases;
 }
 

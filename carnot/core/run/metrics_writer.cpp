@@ -1,12 +1,16 @@
 #include "carnot/core/run/metrics_writer.h"
 
+#include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <chrono>
 #include <cmath>
 #include <iomanip>
 #include <set>
 #include <sstream>
+#include <utility>
 #include <vector>
 
 #include "carnot/core/base/file.h"
@@ -94,27 +98,53 @@ Status cut_back(const MetricsWriter::Options& options) {
 }
 
 Result<AppendFile> open_events(const MetricsWriter::Options& options) {
-  const Status made = make_folder(options.tensorboard);
-  if (!made) return made.error();
+  CARNOT_RETURN_IF_ERROR(make_folder(options.tensorboard));
   const double now = wall_time();
   const std::string name =
       "events.out.tfevents." + std::to_string(static_cast<std::int64_t>(now)) + ".carnot." + std::to_string(::getpid());
-  auto file = AppendFile::open(options.tensorboard / name);
-  if (!file) return file;
+  CARNOT_ASSIGN_OR_RETURN(auto file, AppendFile::open(options.tensorboard / name));
   std::string head = version_event(now);
   if (options.resume_step) head += restart_event(now, *options.resume_step + 1);
-  const Status written = file->append(head);
-  if (!written) return written.error();
+  CARNOT_RETURN_IF_ERROR(file.append(head));
   return file;
 }
 
 }  // namespace
 
-Result<MetricsWriter> MetricsWriter::open(const Options& options) {
-  if (options.resume_step) {
-    const Status cut = cut_back(options);
-    if (!cut) return cut.error();
+Result<AppendFile> AppendFile::open(const std::filesystem::path& path) {
+  Descriptor descriptor(::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644));
+  if (!descriptor.is_open()) return system_error(path, "cannot open for appending");
+  CARNOT_RETURN_IF_ERROR(sync_path(path.has_parent_path() ? path.parent_path() : "."));
+  return AppendFile(path, std::move(descriptor));
+}
+
+Status AppendFile::append(std::string_view record) {
+  struct stat before{};
+  if (::fstat(descriptor_.get(), &before) != 0) return system_error(path_, "cannot append");
+  struct stat named{};
+  if (::stat(path_.c_str(), &named) != 0 || named.st_ino != before.st_ino || named.st_dev != before.st_dev)
+    return Error{path_.string() + ": was deleted or replaced while it was written"};
+  while (!record.empty()) {
+    const ssize_t written = ::write(descriptor_.get(), record.data(), record.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) {
+      const Error error = system_error(path_, "cannot append");
+      if (::ftruncate(descriptor_.get(), before.st_size) != 0)
+        return Error{error.message + "; its last record is incomplete"};
+      return error;
+    }
+    record.remove_prefix(written);
   }
+  return Done{};
+}
+
+Status AppendFile::sync() {
+  if (::fsync(descriptor_.get()) != 0) return system_error(path_, "cannot sync");
+  return Done{};
+}
+
+Result<MetricsWriter> MetricsWriter::open(const Options& options) {
+  if (options.resume_step) CARNOT_RETURN_IF_ERROR(cut_back(options));
   CARNOT_ASSIGN_OR_RETURN(auto jsonl, AppendFile::open(options.jsonl));
   if (options.tensorboard.empty()) return MetricsWriter(std::move(jsonl), std::nullopt);
   CARNOT_ASSIGN_OR_RETURN(auto events, open_events(options));

@@ -23,6 +23,17 @@ std::string bar(const Pace& pace, int width) {
 
 }  // namespace
 
+void Pace::update(std::int64_t done, double now) {
+  done_ = std::clamp(done, first_, std::max(first_, total_));
+  updated_ = now;
+}
+
+std::optional<double> Pace::seconds_left(double now) const {
+  if (done_ == first_ || done_ >= total_) return std::nullopt;
+  const double seconds_a_unit = (updated_ - began_) / static_cast<double>(done_ - first_);
+  return std::max(0.0, seconds_a_unit * static_cast<double>(total_ - done_) - (now - updated_));
+}
+
 std::string clock_time(double seconds) {
   const auto whole = static_cast<std::int64_t>(std::llround(std::max(0.0, seconds)));
   std::ostringstream out;

@@ -1,7 +1,6 @@
 #include "carnot/core/base/file.h"
-#include "carnot/core/data/rollout_write.h"
+#include "carnot/core/data/rollout_file.h"
 #include "carnot/core/run/console_lines.h"
-#include "carnot/core/run/resumption.h"
 #include "carnot/core/run/stage_files.h"
 #include "carnot/core/run/stages.h"
 #include "carnot/core/run/start.h"
@@ -65,11 +64,7 @@ class TrainingLoop {
     return is_due(step, run_.recipe.evaluation.every) && !is_over(step);
   }
 
-  /// Where somebody has deleted the run's folder.
-  Status restore_folder() { return carnot::restore_folder(run_.recipe, *run_.control.group); }
-
   Status save(std::int64_t step, const StepMetrics& unwritten = {}) {
-    CARNOT_RETURN_IF_ERROR(restore_folder());
     return files_.save(step, {.bundle = &bundle_,
                               .optimizer = &trainer_.optimizer(),
                               .critic_optimizer = trainer_.critic_optimizer(),
@@ -92,7 +87,6 @@ class TrainingLoop {
 
   Result<RunEnd> take_step(std::int64_t step) {
     auto result = stop_is_requested(run_) ? std::nullopt : trainer_.step(step, stoppable(run_.control));
-    CARNOT_RETURN_IF_ERROR(restore_folder());
     if (!result) return end_before(step);
     if (run_.workers) result->metrics.merge(run_.workers->take_metrics());
     const std::int64_t done = step + 1;
@@ -128,12 +122,11 @@ class TrainingLoop {
 
   Status keep_rollouts(std::int64_t done, const TrainingStep& result) {
     const auto decode = [&](std::span<const TokenId> tokens) { return bundle_.tokenizer->decode(tokens); };
-    if (run_.recipe.train.keep_rollouts) {
-      const Status written = on_first_rank(*run_.control.group, "writing rollouts", [&] {
-        return write_file_atomically(run_.folder.rollouts(done), rollout_rows(result.groups, result.credit, decode));
-      });
-      if (!written) return written;
-    }
+    CARNOT_RETURN_IF_ERROR(on_first_rank(*run_.control.group, "writing rollouts", [&]() -> Status {
+      CARNOT_RETURN_IF_ERROR(restore_folder(run_.recipe));
+      if (!run_.recipe.train.keep_rollouts) return Done{};
+      return write_file_atomically(run_.folder.rollouts(done), rollout_rows(result.groups, result.credit, decode));
+    }));
     run_.tracking.transcripts(done, result.groups, decode);
     return Done{};
   }
@@ -182,7 +175,8 @@ Result<RunEnd> reinforcement_stage(Run& run, ModelBundle& bundle, Trainer& train
   const bool is_evaluated = start.unwritten_metrics.empty();
   StageFiles::Options options{.folder = run.folder,
                               .resume_step = is_evaluated ? start.step : start.step - 1,
-                              .save_every = run.recipe.train.save_every};
+                              .save_every = run.recipe.train.save_every,
+                              .restore = [&run] { return restore_folder(run.recipe); }};
   if (is_evaluated && bundle.checkpoint && lies_in(*bundle.checkpoint, run.folder.checkpoints()))
     options.saved = start.step;
   CARNOT_ASSIGN_OR_RETURN(auto files, StageFiles::open(run, options));

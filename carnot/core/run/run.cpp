@@ -4,11 +4,9 @@
 
 #include "carnot/core/base/file.h"
 #include "carnot/core/base/log.h"
-#include "carnot/core/data/rollout_write.h"
+#include "carnot/core/data/rollout_file.h"
 #include "carnot/core/nn/linear.h"
 #include "carnot/core/run/checkpoint.h"
-#include "carnot/core/run/folder_lock.h"
-#include "carnot/core/run/resumption.h"
 #include "carnot/core/run/rollout_service.h"
 #include "carnot/core/run/stages.h"
 #include "carnot/core/run/start.h"
@@ -57,31 +55,23 @@ std::string counted_steps(std::int64_t steps) { return std::to_string(steps) + (
 
 /// "Ahead: SFT of 1000 steps, training of 130 steps"; of a run that continues "Ahead: training of 130 steps, of which
 /// 60 are done".
-void announce_steps(const Run& run, const ModelBundle& bundle, const std::optional<FoundCheckpoint>& checkpoint) {
+void announce_steps(const Run& run, const ModelBundle& bundle, const StartPlan& plan) {
   run.control.out << "Ahead: ";
   if (!bundle.checkpoint && run.recipe.sft.steps > 0)
     run.control.out << "SFT of " << counted_steps(run.recipe.sft.steps) << ", ";
   run.control.out << "training of " << counted_steps(run.recipe.train.steps);
   if (run.recipe.train.max_sampled_tokens > 0)
     run.control.out << " or " << run.recipe.train.max_sampled_tokens << " sampled tokens";
-  if (checkpoint) run.control.out << ", of which " << checkpoint->step << " are done";
+  if (plan.checkpoint) run.control.out << ", of which " << plan.step() << " are done";
   run.control.out << "\n";
 }
 
 /// A fresh policy, after SFT if the recipe says so.
 Result<RunEnd> sft_before_training(Run& run, ModelBundle& bundle) {
   if (run.recipe.sft.steps == 0) return RunEnd::Complete;
-  Collectives& group = *run.control.group;
   const RunFolder folder{run.folder.root / "warm_start"};
-  const auto lock =
-      made_on_first_rank(group, "taking the folder of SFT", [&] { return FolderLock::take(folder.root); });
-  if (!lock) return lock.error();
-  CARNOT_RETURN_IF_ERROR(made_on_first_rank(group, "opening the folder of SFT",
-                                            [&] { return open_run_folder(folder.root, Resume::Auto); }));
-  RunOptions resume = run.recipe.run;
-  if (resume.resume != "never") resume.resume = "auto";
-  CARNOT_ASSIGN_OR_RETURN(const auto checkpoint, common_checkpoint(resume, folder.checkpoints(), group));
-  return sft_stage(run, folder, bundle, checkpoint);
+  CARNOT_ASSIGN_OR_RETURN(const auto started, start_stage(run.recipe, folder, *run.control.group));
+  return sft_stage(run, bundle, started.plan);
 }
 
 void track_evaluation(Run& run, std::string_view stage, std::int64_t step, const EvaluatedGroups& evaluated) {
@@ -90,19 +80,8 @@ void track_evaluation(Run& run, std::string_view stage, std::int64_t step, const
       evaluation_metrics(evaluated.evaluation, run.recipe.environment_name, run.recipe.evaluation.samples));
 }
 
-/// Starts rank 0's tracker before anything is written; what is refused leaves no folder.
-Result<Tracking> start_tracking(Recipe& recipe, bool resumed, Collectives& group) {
-  auto started = made_on_first_rank(group, "starting the tracker",
-                                    [&] { return Tracking::start(recipe, RunFolder{recipe.run.run_folder}, resumed); });
-  if (!started) return started.error();
-  return *started ? std::move(**started) : Tracking();
-}
-
 /// Runs the stages and reports the end to the tracker.
 Result<RunEnd> tracked(Run& run, const std::function<Result<RunEnd>()>& stages) {
-  const Status kept =
-      on_first_rank(*run.control.group, "keeping the tracker's id", [&] { return run.tracking.keep_id(run.folder); });
-  if (!kept) return kept.error();
   auto end = stages();
   if (!end)
     run.tracking.end("failed", end.error().message);
@@ -134,7 +113,7 @@ Result<std::unique_ptr<RolloutService>> meet_workers(Recipe& recipe, ModelBundle
   return workers;
 }
 
-/// What the checkpoint holds, into the bundle and the trainer; the state of a run at its beginning if there is none.
+/// What the checkpoint holds, into the bundle and the trainer; without one, the state of a run at its beginning.
 Result<TrainerState> load_state(const Run& run, ModelBundle& bundle, Trainer& trainer) {
   if (!bundle.checkpoint) return TrainerState();
   const CheckpointParts parts{
@@ -145,9 +124,9 @@ Result<TrainerState> load_state(const Run& run, ModelBundle& bundle, Trainer& tr
   return loaded;
 }
 
-Result<RunEnd> train_from(Run& run, ModelBundle& bundle, const std::optional<FoundCheckpoint>& checkpoint) {
+Result<RunEnd> train_from(Run& run, ModelBundle& bundle, const StartPlan& plan) {
   announce(run, bundle);
-  announce_steps(run, bundle, checkpoint);
+  announce_steps(run, bundle, plan);
   if (!bundle.checkpoint) {
     const auto end = sft_before_training(run, bundle);
     if (!end || *end == RunEnd::Interrupted) return end;
@@ -180,63 +159,43 @@ Result<RunEnd> train_from(Run& run, ModelBundle& bundle, const std::optional<Fou
   return RunEnd::Complete;
 }
 
-Result<RunEnd> sft_from(Run& run, ModelBundle& bundle, const std::optional<FoundCheckpoint>& checkpoint) {
+Result<RunEnd> sft_from(Run& run, ModelBundle& bundle, const StartPlan& plan) {
   announce(run, bundle);
-  const auto end = sft_stage(run, run.folder, bundle, checkpoint);
+  const auto end = sft_stage(run, bundle, plan);
   if (!end || *end == RunEnd::Interrupted) return end;
-  const Generation generation = make_generation(bundle, run.recipe.rollout, run.recipe.step_trajectories());
-  const auto after = evaluation_stage(run, "after", bundle, *generation.engine);
-  if (!after) return after.error();
-  if (!*after) return stopped(run, "in the evaluation after SFT; a checkpoint is written");
-  track_evaluation(run, kSftStage, run.recipe.sft.steps, **after);
-  run.control.out << evaluation_table({{"after", (*after)->evaluation}}, run.recipe.evaluation.breakdown)
-                  << "\nRun folder: " << run.folder.root.string() << "\n";
+  if (run.recipe.evaluation.tasks > 0) {
+    const Generation generation = make_generation(bundle, run.recipe.rollout, run.recipe.step_trajectories());
+    const auto after = evaluation_stage(run, "after", bundle, *generation.engine);
+    if (!after) return after.error();
+    if (!*after) return stopped(run, "in the evaluation after SFT; a checkpoint is written");
+    track_evaluation(run, kSftStage, run.recipe.sft.steps, **after);
+    run.control.out << evaluation_table({{"after", (*after)->evaluation}}, run.recipe.evaluation.breakdown);
+  }
+  run.control.out << "\nRun folder: " << run.folder.root.string() << "\n";
   return RunEnd::Complete;
 }
 
 }  // namespace
 
 Result<RunEnd> run_training(Recipe& recipe, const RunControl& control) {
-  Collectives& group = *control.group;
-  CARNOT_ASSIGN_OR_RETURN(const auto hold, take_hold(recipe, MemoryStage::Training, group));
-  CARNOT_ASSIGN_OR_RETURN(const auto checkpoint,
-                          common_checkpoint(recipe.run, RunFolder{recipe.run.run_folder}.checkpoints(), group));
-  CARNOT_ASSIGN_OR_RETURN(auto begun, start(recipe, checkpoint, MemoryStage::Training, group, hold.share));
-  (void)control.stop_requested();  // the first question: from here on a stop is orderly
-  CARNOT_ASSIGN_OR_RETURN(auto tracking, start_tracking(recipe, checkpoint.has_value(), group));
-  CARNOT_ASSIGN_OR_RETURN(auto folder, open_folder(recipe, checkpoint, group));
-  const Status settled = on_first_rank(group, "clearing away checkpoints", [&] {
-    return settle_checkpoints(folder.checkpoints(), checkpoint, recipe.train);
-  });
-  if (!settled) return settled.error();
-  Run run(recipe, control, std::move(folder));
-  run.predicted_memory = begun.predicted_memory;
-  run.tracking = std::move(tracking);
-  return tracked(run, [&] { return train_from(run, begun.bundle, checkpoint); });
+  CARNOT_ASSIGN_OR_RETURN(auto started, start_run(recipe, MemoryStage::Training, control));
+  Run run(recipe, control, started);
+  return tracked(run, [&] { return train_from(run, started.bundle, started.plan); });
 }
 
 Result<RunEnd> run_sft(Recipe& recipe, const RunControl& control) {
   if (recipe.sft.steps == 0) return Error{"sft.steps: is 0; expected how many steps SFT takes"};
-  Collectives& group = *control.group;
-  CARNOT_ASSIGN_OR_RETURN(const auto hold, take_hold(recipe, MemoryStage::Sft, group));
-  CARNOT_ASSIGN_OR_RETURN(const auto checkpoint,
-                          common_checkpoint(recipe.run, RunFolder{recipe.run.run_folder}.checkpoints(), group));
-  CARNOT_ASSIGN_OR_RETURN(auto begun, start(recipe, checkpoint, MemoryStage::Sft, group, hold.share));
-  (void)control.stop_requested();  // the first question: from here on a stop is orderly
-  CARNOT_ASSIGN_OR_RETURN(auto tracking, start_tracking(recipe, checkpoint.has_value(), group));
-  CARNOT_ASSIGN_OR_RETURN(auto folder, open_folder(recipe, checkpoint, group));
-  Run run(recipe, control, std::move(folder));
-  run.tracking = std::move(tracking);
-  return tracked(run, [&] { return sft_from(run, begun.bundle, checkpoint); });
+  CARNOT_ASSIGN_OR_RETURN(auto started, start_run(recipe, MemoryStage::Sft, control));
+  Run run(recipe, control, started);
+  return tracked(run, [&] { return sft_from(run, started.bundle, started.plan); });
 }
 
 Result<RunEnd> run_rollout(Recipe& recipe, const RunControl& control) {
   Collectives& group = *control.group;
-  CARNOT_ASSIGN_OR_RETURN(const auto hold, take_hold(recipe, MemoryStage::Rollout, group));
-  CARNOT_ASSIGN_OR_RETURN(auto begun, start(recipe, {}, MemoryStage::Rollout, group, hold.share));
+  CARNOT_ASSIGN_OR_RETURN(auto started, start_run(recipe, MemoryStage::Rollout, control));
   log_warnings(recipe.method);
-  ModelBundle& bundle = begun.bundle;
-  CARNOT_ASSIGN_OR_RETURN(auto folder, open_folder(recipe, {}, group));
+  ModelBundle& bundle = started.bundle;
+  const RunFolder& folder = started.plan.folder;
   bundle.add_companions(recipe);
   Trainer trainer(recipe, bundle, group);
   CARNOT_ASSIGN_OR_RETURN(const auto workers, meet_workers(recipe, bundle, trainer, folder.root, 1, control));
@@ -251,14 +210,12 @@ Result<RunEnd> run_rollout(Recipe& recipe, const RunControl& control) {
   for (Group& group : step->groups) group.step = 0;
   const auto decode = [&](std::span<const TokenId> tokens) { return bundle.tokenizer->decode(tokens); };
   const fs::path path = folder.rollouts(0);
-  const Status written = on_first_rank(group, "writing the rollouts", [&]() -> Status {
-    const Status rows = write_file_atomically(path, rollout_rows(step->groups, step->credit, decode));
-    return rows ? write_file_atomically(folder.root / "tokenizer.json", bundle.tokenizer->json()) : rows;
-  });
-  if (!written) return written.error();
+  CARNOT_RETURN_IF_ERROR(on_first_rank(group, "writing the rollouts", [&]() -> Status {
+    CARNOT_RETURN_IF_ERROR(write_file_atomically(path, rollout_rows(step->groups, step->credit, decode)));
+    return write_file_atomically(folder.root / "tokenizer.json", bundle.tokenizer->json());
+  }));
   control.out << trajectories(step->groups).size() << " trajectories in " << path.string() << "\n";
-  const Status few = check_failures(count_failures(step->groups), recipe.train.max_infra_failures, step->failures);
-  if (!few) return few.error();
+  CARNOT_RETURN_IF_ERROR(check_failures(count_failures(step->groups), recipe.train.max_infra_failures, step->failures));
   return RunEnd::Complete;
 }
 

@@ -36,7 +36,7 @@ struct RunControl {
 enum class RunEnd { Complete, Interrupted };
 
 /// SFT, evaluation, reinforcement learning, evaluation, summary. Resumes where the recipe says so, with the
-/// settings that the run was made with (run/resumed_settings.h). Holds the folder's lock, as the next two do.
+/// settings that the run was made with (run/recorded_settings.h). Holds the folder's lock, as the next two do.
 Result<RunEnd> run_training(Recipe& recipe, const RunControl& control);
 
 /// SFT alone, into the run folder itself, and an evaluation.
@@ -72,6 +72,11 @@ struct EvaluationRequest {
 
 /// Evaluates a checkpoint with the configuration that its run folder holds, or a model with a recipe's.
 Result<RunEnd> run_evaluation(const EvaluationRequest& request, const RunControl& control);
+
+/// What a run will have on disk at the most, part by part. While a checkpoint is written there is one more than
+/// train.max_checkpoints; where all are kept, the parts are those of one. Trajectories count as if all were as long as
+/// the context. Rank 0's, which writes for all.
+std::vector<BudgetPart> disk_budget(const MemorySettings& settings);
 
 /// Writes the resolved configuration, the disk that the run will take, and the memory that each of this many ranks of
 /// it will hold, without running it. Fails if the run itself would be refused.

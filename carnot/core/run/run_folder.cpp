@@ -44,10 +44,8 @@ Status check_run_folder(const fs::path& root, Resume resume) {
 Result<RunFolder> open_run_folder(const fs::path& root, Resume resume) {
   CARNOT_RETURN_IF_ERROR(check_run_folder(root, resume));
   RunFolder folder{root};
-  for (const fs::path& path : {folder.root, folder.tensorboard(), folder.rollouts(), folder.checkpoints()}) {
-    const Status made = make_folder(path);
-    if (!made) return made.error();
-  }
+  for (const fs::path& path : {folder.root, folder.tensorboard(), folder.rollouts(), folder.checkpoints()})
+    CARNOT_RETURN_IF_ERROR(make_folder(path));
   for (const fs::path& path :
        {folder.root, folder.tensorboard(), folder.rollouts(), folder.validation(), folder.earlier_configs()})
     CARNOT_RETURN_IF_ERROR(remove_temporaries(path));

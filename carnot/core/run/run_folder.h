@@ -7,7 +7,7 @@
 //   metrics.jsonl          one line a step
 //   tensorboard/           the same numbers as event files
 //   rollouts/step_N.jsonl  trajectories (docs/trajectory_format.md)
-//   validation/            evaluations (run/report.h)
+//   validation/            evaluations (run/stages.h)
 //   checkpoints/           global_step_N/ and latest_checkpointed_iteration.txt (run/checkpoint_folder.h)
 #pragma once
 

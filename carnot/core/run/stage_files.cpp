@@ -1,18 +1,18 @@
 #include "carnot/core/run/stage_files.h"
 
-#include "carnot/core/run/group_start.h"
+#include "carnot/core/run/alike.h"
 
 namespace carnot {
 
 Result<StageFiles> StageFiles::open(const Run& run, const Options& options) {
-  auto writer = made_on_first_rank(*run.control.group, "opening the metrics", [&] {
+  const auto open_metrics = [&] {
     return MetricsWriter::open({.jsonl = options.folder.metrics(),
                                 .tensorboard = options.folder.tensorboard(),
                                 .resume_step = options.resume_step,
                                 .is_logged = options.is_logged});
-  });
-  if (!writer) return writer.error();
-  return StageFiles(run, options, std::move(writer).value());
+  };
+  CARNOT_ASSIGN_OR_RETURN(auto writer, made_on_first_rank(*run.control.group, "opening the metrics", open_metrics));
+  return StageFiles(run, options, std::move(writer));
 }
 
 Status StageFiles::write_metrics(std::int64_t step, const StepMetrics& metrics) {
@@ -28,10 +28,10 @@ bool StageFiles::save_is_due(std::int64_t step) const {
 Status StageFiles::save(std::int64_t step, const CheckpointParts& parts) {
   if (saved_ == step) return Done{};
   Collectives& group = *run_->control.group;
-  const Status same = check_same_weights(group, parts.bundle->policy->trained(), "the weights to write");
-  if (!same) return same;
+  CARNOT_RETURN_IF_ERROR(check_same_weights(group, parts.bundle->policy->trained(), "the weights to write"));
   const OptimizerStates optimizers = optimizer_states(parts);
   const Status written = on_first_rank(group, "writing a checkpoint", [&]() -> Status {
+    CARNOT_RETURN_IF_ERROR(options_.restore());
     CARNOT_RETURN_IF_ERROR(writer_->sync());
     return save_checkpoint(options_.folder.checkpoints(), step, parts, optimizers, run_->recipe.run,
                            run_->recipe.train);

@@ -30,6 +30,8 @@ class StageFiles {
     std::int64_t resume_step = 0;         ///< metrics of later steps are dropped: these come again
     std::optional<std::int64_t> saved{};  ///< the step whose checkpoint is there already
     std::int64_t save_every = 0;
+    /// Called on rank 0 before a checkpoint is written: makes the run's folder again where it was deleted.
+    std::function<Status()> restore = []() -> Status { return Done{}; };
     std::function<bool(std::int64_t step)> is_logged = [](std::int64_t) { return true; };
   };
 

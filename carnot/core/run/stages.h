@@ -6,14 +6,13 @@
 #include <optional>
 #include <string>
 
-#include "carnot/core/run/checkpoint_folder.h"
+#include "carnot/core/rows/demonstration_files.h"
 #include "carnot/core/run/console_lines.h"
+#include "carnot/core/run/evaluation.h"
 #include "carnot/core/run/progress.h"
-#include "carnot/core/run/report.h"
 #include "carnot/core/run/rollout_service.h"
 #include "carnot/core/run/run.h"
-#include "carnot/core/run/run_folder.h"
-#include "carnot/core/run/tracking.h"
+#include "carnot/core/run/start.h"
 #include "carnot/core/run/trainer_state.h"
 #include "carnot/core/train/model_bundle.h"
 #include "carnot/core/train/trainer.h"
@@ -26,22 +25,26 @@ struct Run {
   const RunControl& control;
   RunFolder folder;
   Progress progress;
-  std::int64_t predicted_memory = 0;  ///< bytes at the peak
-  std::int64_t trained_steps = 0;     ///< training steps that are complete, set when training is over
-  DeadShares dead{};                  ///< of the training steps that this process made
+  SplitDemonstrations demonstrations{};  ///< the rows of sft.source
+  std::int64_t predicted_memory = 0;     ///< bytes at the peak
+  std::int64_t trained_steps = 0;        ///< training steps that are complete, set when training is over
+  DeadShares dead{};                     ///< of the training steps that this process made
   Tracking tracking{};
   std::unique_ptr<RolloutService> workers{};  ///< that roll out training steps; null: this process does
 
-  Run(Recipe& of, const RunControl& with, RunFolder in)
+  /// Takes over demonstrations and tracker. REQUIRES: `start` outlives it.
+  Run(Recipe& of, const RunControl& with, StartedRun& start)
       : recipe(of),
         control(with),
-        folder(std::move(in)),
-        progress(with.out, {.terminal = with.terminal, .columns = with.columns}) {}
+        folder(start.plan.folder),
+        progress(with.out, {.terminal = with.terminal, .columns = with.columns}),
+        demonstrations(std::move(start.demonstrations)),
+        predicted_memory(start.predicted_memory),
+        tracking(std::move(start.tracking)) {}
 };
 
-/// Trains `bundle.policy` on demonstrations in `folder`, from `checkpoint` on if there is one.
-Result<RunEnd> sft_stage(Run& run, const RunFolder& folder, ModelBundle& bundle,
-                         const std::optional<FoundCheckpoint>& checkpoint);
+/// Trains `bundle.policy` on demonstrations, in the plan's folder and from its checkpoint on if there is one.
+Result<RunEnd> sft_stage(Run& run, ModelBundle& bundle, const StartPlan& plan);
 
 /// Where an evaluation shows how far it is, and who may stop it.
 struct EvaluationView {
@@ -59,6 +62,10 @@ Status check_evaluation(const std::string& name, const EvaluatedGroups& evaluate
 /// Evaluates and keeps the result in validation/NAME. Empty if the user stops it; then nothing is kept.
 Result<std::optional<EvaluatedGroups>> evaluation_stage(Run& run, const std::string& name, ModelBundle& bundle,
                                                         Engine& engine);
+
+/// What evaluation_stage() kept; the evaluation's statistics are made again from its trajectories.
+Result<EvaluatedGroups> load_evaluation(const std::filesystem::path& run_folder, const std::string& name,
+                                        const std::string& breakdown);
 
 /// The same, but takes the result of an earlier process if there is one.
 Result<std::optional<EvaluatedGroups>> kept_or_new_evaluation(Run& run, const std::string& name, ModelBundle& bundle,

@@ -2,146 +2,130 @@
 
 #include <algorithm>
 
-#include "carnot/core/base/byte_stream.h"
 #include "carnot/core/base/log.h"
 #include "carnot/core/base/thread_pool.h"
+#include "carnot/core/rank/processors.h"
 #include "carnot/core/rollout/compatibility.h"
-#include "carnot/core/run/find_run.h"
-#include "carnot/core/run/group_start.h"
+#include "carnot/core/run/alike.h"
 #include "carnot/core/run/memory_advice.h"
-#include "carnot/core/run/resumed_settings.h"
-#include "carnot/core/run/resumption.h"
-#include "carnot/core/run/rollout_service.h"
+#include "carnot/core/run/recorded_settings.h"
 
 namespace carnot {
 namespace {
 
 namespace fs = std::filesystem;
 
-/// What can be refused before anything is loaded or written.
-Status check_start(const Recipe& recipe, MemoryStage stage) {
-  if (stage == MemoryStage::Training) CARNOT_RETURN_IF_ERROR(recipe.check_trainable());
-  CARNOT_RETURN_IF_ERROR(check_rollout_service(recipe));
-  return check_run_folder(recipe.run.run_folder, resume_of(recipe));
+/// What this rank has of its machine. Processors are counted where there are several ranks only.
+MachineShare find_machine_share(Collectives& group) {
+  if (group.size() == 1) return {};
+  std::vector<RankPlace> places;
+  for (const std::string& bytes : group.gather(bytes_of_place(own_place()), "where the ranks are"))
+    places.push_back(place_of_bytes(bytes));
+  return share_of_machine(places, group.rank());
 }
 
-/// The configuration of the run to resume; a path to nothing if there is none.
-fs::path recorded_config(const Recipe& recipe, const std::optional<FoundCheckpoint>& checkpoint) {
-  if (!checkpoint) return RunFolder{recipe.run.run_folder}.config();
-  const auto config = find_config(checkpoint->path);
-  if (config) return *config;
-  log_warning(config.error().message + "; the settings that it was trained with cannot be compared");
-  return {};
-}
-
-/// What each of the ranks on this machine may take.
-MachineMemory limit_of_rank(const Recipe& recipe, const Ranks& ranks) {
-  MachineMemory limit = memory_limit(recipe);
-  if (ranks.here == 1 || recipe.memory.limit_megabytes > 0) return limit;
-  limit.bytes /= ranks.here;
-  limit.source = "that each of " + std::to_string(ranks.here) + " ranks has " + limit.source;
-  return limit;
-}
-
-/// Refuses what does not fit, in settings or in memory, before any weights are there.
-Result<RunStart> start_alone(Recipe& recipe, const std::optional<FoundCheckpoint>& checkpoint, MemoryStage stage,
-                             const Ranks& ranks) {
-  const fs::path recorded = resume_of(recipe) == Resume::Auto ? recorded_config(recipe, checkpoint) : fs::path();
-  CARNOT_RETURN_IF_ERROR(settle_shards(recipe, recorded, ranks.all));
+/// Settings, memory, weights, on each rank. Writes nothing.
+Status open_model(StartedRun& started, Recipe& recipe, MemoryStage stage, const Ranks& ranks) {
+  // A rank's own number stays: if it is not rank 0's, the ranks are not alike.
+  if (recipe.train.virtual_shards == 0) recipe.train.virtual_shards = started.plan.virtual_shards;
   // SFT lays its checkpoint over the recipe's own model (sft_stage).
-  const bool from_checkpoint = checkpoint && stage != MemoryStage::Sft;
-  CARNOT_ASSIGN_OR_RETURN(auto bundle,
-                          ModelBundle::open(recipe, from_checkpoint ? std::optional(checkpoint->path) : std::nullopt));
-  if (stage != MemoryStage::Sft) {
-    const Status compatible = check_compatible(*recipe.environment, recipe.environment_name, *recipe.method.branch,
-                                               recipe.rollout.options.group_size, *bundle.chat);
-    if (!compatible) return compatible.error();
-  }
-  if (resume_of(recipe) == Resume::Auto) CARNOT_RETURN_IF_ERROR(check_resumed_settings(recipe, recorded));
-  CARNOT_ASSIGN_OR_RETURN(const auto memory, predict_memory(recipe, bundle.config, stage, ranks));
-  CARNOT_RETURN_IF_ERROR(bundle.load_policy(recipe));
-  return RunStart{std::move(bundle), memory};
+  std::optional<fs::path> checkpoint;
+  if (started.plan.checkpoint && stage != MemoryStage::Sft) checkpoint = started.plan.checkpoint->path;
+  CARNOT_ASSIGN_OR_RETURN(started.bundle, ModelBundle::open(recipe, checkpoint));
+  if (stage != MemoryStage::Sft)
+    CARNOT_RETURN_IF_ERROR(check_compatible(*recipe.environment, recipe.environment_name, *recipe.method.branch,
+                                            recipe.rollout.options.group_size, *started.bundle.chat));
+  if (!started.plan.recorded.empty()) CARNOT_RETURN_IF_ERROR(check_resumed_settings(recipe, started.plan.recorded));
+  CARNOT_ASSIGN_OR_RETURN(started.demonstrations, sft_rows(recipe, started.bundle, stage));
+  CARNOT_ASSIGN_OR_RETURN(started.predicted_memory, predict_memory(recipe, started.bundle.config, stage, ranks));
+  return started.bundle.load_policy(recipe);
 }
 
-Status fill_folder(Recipe& recipe, std::int64_t step) {
-  const auto folder = open_run_folder(recipe.run.run_folder, resume_of(recipe));
-  return folder ? write_config(*folder, recipe, step) : Status(folder.error());
+Status fill_folder(const RunFolder& folder, Recipe& recipe, std::int64_t step) {
+  CARNOT_RETURN_IF_ERROR(open_run_folder(folder.root, resume_of(recipe.run)));
+  return write_config(folder, recipe, step);
+}
+
+/// Makes the folder's checkpoints those of a run that resumes from the plan's, if that is one of them.
+Status settle_checkpoints(const StartPlan& plan, std::int64_t max_checkpoints) {
+  const fs::path checkpoints = plan.folder.checkpoints();
+  if (!plan.checkpoint || !lies_in(plan.checkpoint->path, checkpoints)) return Done{};
+  CARNOT_ASSIGN_OR_RETURN(const auto removed, go_on_from(checkpoints, plan.step(), max_checkpoints));
+  for (const fs::path& path : removed)
+    log_warning(path.string() + ": removed; it is damaged, and its steps come again");
+  return Done{};
+}
+
+/// Everything that is written before the first stage; the tracker first, whose refusal leaves no folder.
+Status open_folder(StartedRun& started, Recipe& recipe, MemoryStage stage) {
+  const StartPlan& plan = started.plan;
+  if (stage != MemoryStage::Rollout) {
+    CARNOT_ASSIGN_OR_RETURN(started.tracking, Tracking::start(recipe, plan.folder, plan.checkpoint.has_value()));
+  }
+  CARNOT_RETURN_IF_ERROR(fill_folder(plan.folder, recipe, plan.step()));
+  CARNOT_RETURN_IF_ERROR(settle_checkpoints(plan, recipe.train.max_checkpoints));
+  return started.tracking.keep_id(plan.folder);
 }
 
 }  // namespace
 
-Resume resume_of(const Recipe& recipe) { return recipe.run.resume == "never" ? Resume::Never : Resume::Auto; }
-
-Result<Hold> take_hold(const Recipe& recipe, MemoryStage stage, Collectives& group) {
+Result<StartedRun> start_run(Recipe& recipe, MemoryStage stage, const RunControl& control) {
+  Collectives& group = *control.group;
   const MachineShare share = find_machine_share(group);
-  RunOptions options = recipe.run;
-  if (options.threads == 0 && group.size() > 1) options.threads = std::min(share.threads, kMaxThreads);
-  const Status ready = agree(group, ModelBundle::prepare_device(options), "devices");
-  if (!ready) return ready.error();
-  auto folder = made_on_first_rank(group, "taking the run folder", [&]() -> Result<FolderLock> {
+  RunOptions device = recipe.run;
+  if (device.threads == 0 && group.size() > 1) device.threads = std::min(share.threads, kMaxThreads);
+  Status ready = ModelBundle::prepare_device(device);
+  StartedRun started;
+  const auto resolve = [&]() -> Result<StartPlan> {
+    if (!ready) return StartPlan{};  // why is what the ranks agree on below
     CARNOT_RETURN_IF_ERROR(check_start(recipe, stage));
-    return FolderLock::take(recipe.run.run_folder);
-  });
-  if (!folder) return folder.error();
-  return Hold{std::move(folder).value(), share};
+    CARNOT_ASSIGN_OR_RETURN(auto lock, FolderLock::take(recipe.run.run_folder));
+    started.lock.emplace(std::move(lock));
+    return resolve_start(recipe, stage, group.size());
+  };
+  CARNOT_ASSIGN_OR_RETURN(started.plan, planned_for_all(group, "the plan of the run", resolve));
+  const bool is_planned = !started.plan.folder.root.empty();
+  if (ready && is_planned) ready = open_model(started, recipe, stage, {.all = group.size(), .here = share.ranks});
+  CARNOT_RETURN_IF_ERROR(agree_on_start(group, ready, recipe, started.bundle));
+  (void)control.stop_requested();  // the first question: from here on a stop is orderly
+  CARNOT_RETURN_IF_ERROR(
+      on_first_rank(group, "opening the run folder", [&] { return open_folder(started, recipe, stage); }));
+  return started;
 }
 
-Result<std::optional<FoundCheckpoint>> common_checkpoint(const RunOptions& run, const fs::path& checkpoints,
-                                                         Collectives& group) {
-  std::optional<FoundCheckpoint> found;
-  const Status searched = on_first_rank(group, "looking for a checkpoint", [&]() -> Status {
-    CARNOT_ASSIGN_OR_RETURN(auto own, checkpoint_to_resume(run, checkpoints));
-    found = std::move(own);
-    return Done{};
-  });
-  if (!searched) return searched.error();
-  ByteWriter out;
-  if (found) {
-    out.add(found->step);
-    out.add(found->path.string());
-  }
-  const std::string bytes = from_first_rank(group, out.take(), "the checkpoint to resume");
-  if (bytes.empty() || group.rank() == 0) return found;
-  ByteReader in(bytes);
-  std::string path;
-  in.get(found.emplace().step);
-  in.get(path);
-  found->path = path;
-  return found;
+Result<StartedStage> start_stage(const Recipe& recipe, const RunFolder& folder, Collectives& group) {
+  StartedStage started;
+  const auto resolve = [&]() -> Result<StartPlan> {
+    CARNOT_ASSIGN_OR_RETURN(auto lock, FolderLock::take(folder.root));
+    started.lock.emplace(std::move(lock));
+    CARNOT_RETURN_IF_ERROR(open_run_folder(folder.root, Resume::Auto));
+    RunOptions resume = recipe.run;
+    if (resume.resume != "never") resume.resume = "auto";
+    StartPlan plan{.folder = folder};
+    CARNOT_ASSIGN_OR_RETURN(plan.checkpoint, checkpoint_to_resume(resume, folder.checkpoints()));
+    CARNOT_RETURN_IF_ERROR(settle_checkpoints(plan, recipe.train.max_checkpoints));
+    return plan;
+  };
+  CARNOT_ASSIGN_OR_RETURN(started.plan, planned_for_all(group, "the plan of a stage", resolve));
+  return started;
 }
 
-Result<RunFolder> open_folder(Recipe& recipe, const std::optional<FoundCheckpoint>& checkpoint, Collectives& group) {
-  const Status opened = on_first_rank(group, "opening the run folder",
-                                      [&] { return fill_folder(recipe, checkpoint ? checkpoint->step : 0); });
-  if (!opened) return opened.error();
-  return RunFolder{recipe.run.run_folder};
+Status restore_folder(Recipe& recipe) {
+  const RunFolder folder{recipe.run.run_folder};
+  std::error_code unknown;
+  if (fs::exists(folder.config(), unknown) || unknown) return Done{};
+  return fill_folder(folder, recipe, 0);
 }
 
-Status restore_folder(Recipe& recipe, Collectives& group) {
-  return on_first_rank(group, "looking for the run folder", [&]() -> Status {
-    std::error_code unknown;
-    if (fs::exists(RunFolder{recipe.run.run_folder}.config(), unknown) || unknown) return Done{};
-    return fill_folder(recipe, 0);
-  });
-}
-
-Result<std::int64_t> predict_memory(const Recipe& recipe, const ModelConfig& config, MemoryStage stage,
-                                    const Ranks& ranks) {
-  const MemorySettings settings = memory_settings(recipe, config, stage, ranks.all);
-  if (recipe.memory.check == "off") return predicted_peak(settings);
-  const Status fits = check_memory(settings, limit_of_rank(recipe, ranks));
-  if (!fits && recipe.memory.check == "refuse") return fits.error();
-  if (!fits) log_warning(fits.error().message);
-  return predicted_peak(settings);
-}
-
-Result<RunStart> start(Recipe& recipe, const std::optional<FoundCheckpoint>& checkpoint, MemoryStage stage,
-                       Collectives& group, const MachineShare& share) {
-  auto begun =
-      agreed(group, start_alone(recipe, checkpoint, stage, {.all = group.size(), .here = share.ranks}), "the start");
-  if (!begun) return begun;
-  CARNOT_RETURN_IF_ERROR(check_alike(group, recipe, begun->bundle));
-  return begun;
+Result<SplitDemonstrations> sft_rows(const Recipe& recipe, const ModelBundle& bundle, MemoryStage stage) {
+  const SftOptions& sft = recipe.sft;
+  if (stage == MemoryStage::Rollout || sft.steps == 0 || sft.source.empty() || bundle.checkpoint)
+    return SplitDemonstrations();
+  return read_demonstrations({.paths = sft.source,
+                              .held_out_share = sft.held_out_share,
+                              .seed = static_cast<std::uint64_t>(recipe.run.seed),
+                              .max_tokens = recipe.rollout.options.episode.max_context_tokens},
+                             *bundle.chat);
 }
 
 }  // namespace carnot

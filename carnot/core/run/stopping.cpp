@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cctype>
 
-#include "carnot/core/base/single_quotes.h"
+#include "carnot/core/base/strings.h"
 
 namespace carnot {
 namespace {

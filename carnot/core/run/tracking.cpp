@@ -19,7 +19,7 @@ std::string line(const OrderedJson& message) {
   return message.dump(-1, ' ', false, OrderedJson::error_handler_t::replace);
 }
 
-/// Numbers and switches as such; a text as it is; a list as a recipe writes it.
+/// Numbers and booleans as such; a string as it is; a list as a recipe writes it.
 OrderedJson value_of(const FieldRow& row) {
   const bool is_quoted = row.value.starts_with('"');
   if (row.type.starts_with("list") || (row.type == "str" && !is_quoted)) return row.value;
@@ -43,10 +43,9 @@ Result<std::string> id_of(const RunFolder& folder) {
     });
     if (is_id) return id;
   }
-  const auto unguessable = temporary_name();  // ".carnot-0123456789abcdef.tmp"
-  if (!unguessable) return unguessable.error();
-  const std::size_t begin = unguessable->find('-') + 1;
-  return unguessable->substr(begin, unguessable->rfind('.') - begin);
+  CARNOT_ASSIGN_OR_RETURN(const auto unguessable, temporary_name());  // ".carnot-0123456789abcdef.tmp"
+  const std::size_t begin = unguessable.find('-') + 1;
+  return unguessable.substr(begin, unguessable.rfind('.') - begin);
 }
 
 OrderedJson transcript_of(const Trajectory& trajectory, std::int64_t step, const Decode& decode) {

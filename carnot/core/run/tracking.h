@@ -11,7 +11,7 @@
 #include <string_view>
 
 #include "carnot/core/base/result.h"
-#include "carnot/core/data/rollout_write.h"
+#include "carnot/core/data/rollout_file.h"
 #include "carnot/core/run/metrics_writer.h"
 #include "carnot/core/run/run_folder.h"
 #include "carnot/core/subprocess/listener.h"

@@ -1,4 +1,4 @@
-// run/trainer_state.h -- trainer_state.json: what a checkpoint says besides weights and optimizer moments.
+// run/trainer_state.h -- trainer_state.json: what a checkpoint holds apart from weights and optimizer moments.
 #pragma once
 
 #include <cstdint>

@@ -7,14 +7,31 @@
 #include "carnot/core/base/strings.h"
 
 namespace carnot {
+namespace {
+
+bool is_text(const Json& json) { return json.is_string(); }
+
+bool is_finite(const Json& json) { return json.is_number() && std::isfinite(json.get<double>()); }
+
+bool all(const Json& list, bool (*fits)(const Json&)) { return std::all_of(list.begin(), list.end(), fits); }
+
+}  // namespace
 
 AnswerReader::AnswerReader(const PeerAnswer& answer)
     : object_(answer.value.get()), where_(answer.where), problems_(&own_problems_) {
-  known_ = {"id", "error"};  // an error that is null is none: subprocess/peer.h
+  known_ = {"id", "error"};  // a null error means success: subprocess/peer.h
 }
 
 AnswerReader::AnswerReader(const Json& object, std::string path, std::vector<std::string>& problems)
     : object_(&object), path_(std::move(path)), problems_(&problems) {}
+
+template <class Value, class Fits>
+void AnswerReader::take(std::string_view key, Value& value, const char* expected, Fits fits) {
+  const Json* found = member(key);
+  if (found == nullptr) return;
+  if (!fits(*found)) return problem(key, expected, *found);
+  value = found->get<Value>();
+}
 
 const Json* AnswerReader::member(std::string_view key) {
   known_.emplace(key);
@@ -36,43 +53,25 @@ void AnswerReader::refuse(std::string_view key, const std::string& expected) {
   problem(key, expected, found == nullptr ? Json() : *found);
 }
 
-void AnswerReader::text(std::string_view key, std::string& value) {
-  const Json* found = member(key);
-  if (found == nullptr) return;
-  if (!found->is_string()) return problem(key, "a string", *found);
-  value = found->get<std::string>();
-}
+void AnswerReader::text(std::string_view key, std::string& value) { take(key, value, "a string", is_text); }
 
 void AnswerReader::texts(std::string_view key, std::vector<std::string>& value) {
-  const Json* found = member(key);
-  if (found == nullptr) return;
-  if (!found->is_array() || !std::all_of(found->begin(), found->end(), [](const Json& x) { return x.is_string(); }))
-    return problem(key, "a list of texts", *found);
-  value = found->get<std::vector<std::string>>();
+  take(key, value, "a list of strings", [](const Json& json) { return json.is_array() && all(json, is_text); });
 }
 
 void AnswerReader::text_map(std::string_view key, std::map<std::string, std::string>& value) {
-  const Json* found = member(key);
-  if (found == nullptr) return;
-  if (!found->is_object() || !std::all_of(found->begin(), found->end(), [](const Json& x) { return x.is_string(); }))
-    return problem(key, "an object of texts", *found);
-  value = found->get<std::map<std::string, std::string>>();
+  take(key, value, "an object of strings", [](const Json& json) { return json.is_object() && all(json, is_text); });
 }
 
-void AnswerReader::number(std::string_view key, double& value) {
-  const Json* found = member(key);
-  if (found == nullptr) return;
-  if (!found->is_number() || !std::isfinite(found->get<double>())) return problem(key, "a finite number", *found);
-  value = found->get<double>();
-}
+void AnswerReader::number(std::string_view key, double& value) { take(key, value, "a finite number", is_finite); }
 
 void AnswerReader::numbers(std::string_view key, std::map<std::string, double>& value) {
-  const Json* found = member(key);
-  if (found == nullptr) return;
-  const auto is_finite = [](const Json& x) { return x.is_number() && std::isfinite(x.get<double>()); };
-  if (!found->is_object() || !std::all_of(found->begin(), found->end(), is_finite))
-    return problem(key, "an object of finite numbers", *found);
-  value = found->get<std::map<std::string, double>>();
+  take(key, value, "an object of finite numbers",
+       [](const Json& json) { return json.is_object() && all(json, is_finite); });
+}
+
+void AnswerReader::flag(std::string_view key, bool& value) {
+  take(key, value, "true or false", [](const Json& json) { return json.is_boolean(); });
 }
 
 void AnswerReader::count(std::string_view key, int& value, int least, int most) {
@@ -86,13 +85,6 @@ void AnswerReader::count(std::string_view key, int& value, int least, int most) 
   if (!whole || number < least || number > most)
     return problem(key, "an integer from " + std::to_string(least) + " to " + std::to_string(most), *found);
   value = static_cast<int>(number);
-}
-
-void AnswerReader::flag(std::string_view key, bool& value) {
-  const Json* found = member(key);
-  if (found == nullptr) return;
-  if (!found->is_boolean()) return problem(key, "true or false", *found);
-  value = found->get<bool>();
 }
 
 void AnswerReader::word(std::string_view key, std::size_t& value, const std::vector<std::string_view>& words) {

@@ -1,9 +1,7 @@
-// subprocess/answer_reader.h -- the fields of an answer, each checked; all problems are told at once, with line and
+// subprocess/answer_reader.h -- the fields of an answer, each checked; all problems are reported at once, with line and
 // field.
 #pragma once
 
-#include <cstdint>
-#include <initializer_list>
 #include <map>
 #include <nlohmann/json_fwd.hpp>
 #include <set>
@@ -45,7 +43,7 @@ class AnswerReader {
   }
 
   bool has(std::string_view key) const;
-  /// The JSON text of a member that is kept as it is; empty if there is none.
+  /// The JSON text of a member that is kept as it is; empty if it is missing.
   std::string json(std::string_view key);
   void refuse(std::string_view key, const std::string& expected);
 
@@ -61,6 +59,8 @@ class AnswerReader {
     read(nested);
     nested.refuse_unknown();
   }
+  template <class Value, class Fits>
+  void take(std::string_view key, Value& value, const char* expected, Fits fits);
   const nlohmann::json* member(std::string_view key);
   bool is_object(std::string_view key, const nlohmann::json& value);
   std::size_t list_size(std::string_view key);

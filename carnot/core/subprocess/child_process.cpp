@@ -12,7 +12,7 @@
 #include <thread>
 
 #include "carnot/core/base/check.h"
-#include "carnot/core/base/own_program.h"
+#include "carnot/core/base/process_environment.h"
 #include "carnot/core/subprocess/supervisor/protocol.h"
 
 extern char** environ;
@@ -67,7 +67,7 @@ Result<pid_t> read_reports(const Descriptor& end) {
   return *started;
 }
 
-/// What posix_spawn is told: destroyed on every way out.
+/// What posix_spawn is given; destroyed on every exit path.
 class SpawnSettings {
  public:
   SpawnSettings() {

@@ -16,6 +16,32 @@
 
 namespace carnot {
 
+/// Lines of what a program wrote that a message repeats.
+inline constexpr std::size_t kLastWords = 5;
+
+/// Lines out of a pipe, as they come, each of a bounded length.
+class LineSplitter {
+ public:
+  /// A line of `longest` bytes or more is handed over cut, as soon as that many have come, with `whole` false; the rest
+  /// of it is dropped.
+  explicit LineSplitter(std::size_t longest) : longest_(longest) {}
+
+  using OnLine = std::function<void(std::string_view line, bool whole)>;
+
+  /// Reads what is there from a non-blocking descriptor, up to a megabyte, and calls `on_line` for every line that is
+  /// complete, without its line break; a last line without one counts as complete at the end. False at the end of the
+  /// stream.
+  bool read(int descriptor, const OnLine& on_line);
+
+ private:
+  void add(std::string_view bytes, const OnLine& on_line);
+  void end_line(const OnLine& on_line);
+
+  std::size_t longest_;
+  std::string line_{};
+  bool dropping_ = false;
+};
+
 /// Called on a thread of the program's own, one after the other.
 struct LineHandlers {
   /// A line of its output, cut where not `whole`. `where`: "NAME (process 71), line 12".
@@ -58,8 +84,8 @@ class LineProgram {
  private:
   LineProgram(const std::string& name, std::unique_ptr<ChildProcess> child, std::size_t longest);
   void read_all();
-  bool read_words(class LineSplitter& words);
-  bool read_lines(class LineSplitter& lines);
+  bool read_words(LineSplitter& words);
+  bool read_lines(LineSplitter& lines);
 
   std::string label_;
   std::unique_ptr<ChildProcess> child_;

@@ -7,7 +7,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cerrno>
 #include <chrono>
 #include <deque>
 #include <mutex>
@@ -19,8 +18,7 @@
 #include "carnot/core/base/check.h"
 #include "carnot/core/base/log.h"
 #include "carnot/core/base/strings.h"
-#include "carnot/core/subprocess/last_words.h"
-#include "carnot/core/subprocess/line_splitter.h"
+#include "carnot/core/subprocess/line_program.h"
 
 namespace carnot {
 namespace {
@@ -92,7 +90,7 @@ class Listener::Thread {
     std::int64_t missing = 0;  ///< lines that were dropped before this one
     Line line{};
   };
-  /// Failed: it was told everything, and ended with another status than 0.
+  /// Failed: it was sent everything, and ended with a status other than 0.
   enum class Process { Finished, Failed, Lost };
 
   void wake() {
@@ -139,7 +137,7 @@ class Listener::Thread {
       if (how != Process::Lost || is_over(Clock::now())) break;
       if (start >= options_.starts) {
         log_warning(how_it_ended_ + "; it was started " + std::to_string(start) +
-                    " times and is not started again: what follows is in the run folder alone");
+                    " times and is not started again: what follows is only in the run folder");
         break;
       }
       log_warning(how_it_ended_ + "; it is started again");
@@ -151,10 +149,10 @@ class Listener::Thread {
     const std::lock_guard lock(mutex_);
     end_.dropped = dropped_;
     if (dropped_ > 0 && !abandoned_)
-      log_warning(options_.name + " was not told " + counted_lines(dropped_) + "; the run folder has everything");
+      log_warning(options_.name + " was not sent " + counted_lines(dropped_) + "; the run folder has everything");
   }
 
-  /// What still waits will not be told.
+  /// What still waits will not be sent.
   void give_up() {
     const std::lock_guard lock(mutex_);
     gave_up_ = true;
@@ -173,7 +171,7 @@ class Listener::Thread {
     if (is_abandoned()) return false;
     auto child = ChildProcess::start(options_.program);
     if (!child) {
-      log_warning(options_.name + ": " + child.error().message + "; what follows is in the run folder alone");
+      log_warning(options_.name + ": " + child.error().message + "; what follows is only in the run folder");
       return false;
     }
     child_ = std::move(child).value();
@@ -215,7 +213,7 @@ class Listener::Thread {
     return true;
   }
 
-  /// Hands lines over until the process is told everything and ends, or is lost.
+  /// Hands lines over until the process was sent everything and ends, or is lost.
   Process serve() {
     LineSplitter output(kLongestOutput), errors(kLongestOutput);
     bool has_output = true, has_errors = true, told_all = false, said = false;
@@ -281,7 +279,7 @@ class Listener::Thread {
     return Process::Lost;
   }
 
-  /// A line that was under way is not told again: it may be what the process died of.
+  /// A line that was under way is not sent again: it may be what the process died of.
   void count_outgoing() {
     const std::lock_guard lock(mutex_);
     if (sent_ < outgoing_.size() && outgoing_counts_) {
@@ -334,7 +332,7 @@ Listener::Listener(std::unique_ptr<Thread> thread) : thread_(std::move(thread)) 
 Listener::~Listener() = default;
 
 Result<std::unique_ptr<Listener>> Listener::start(ListenerOptions options, ListenerLines lines) {
-  CARNOT_CHECK(lines.greeting && lines.dropped, "a listener is greeted, and told of gaps");
+  CARNOT_CHECK(lines.greeting && lines.dropped, "a listener is greeted, and informed of gaps");
   options.program.patience = std::chrono::ceil<milliseconds>(seconds(options.finish_seconds));
   CARNOT_ASSIGN_OR_RETURN(auto child, ChildProcess::start(options.program));
   Descriptor wake(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));

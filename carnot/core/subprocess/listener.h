@@ -1,8 +1,8 @@
-// subprocess/listener.h -- a program that is told lines over its standard input and answers nothing.
+// subprocess/listener.h -- a program that receives lines on its standard input and answers nothing.
 //
-// Whoever tells it something never waits: lines queue, a thread hands them over, and what does not fit is dropped and
+// Callers never wait: lines queue, a thread hands them over, and what does not fit is dropped and
 // counted. A program that ends is started again, a few times. What it writes goes to the log. Nothing that it does is
-// an error of the caller's.
+// an error of the caller.
 #pragma once
 
 #include <cstdint>
@@ -25,7 +25,7 @@ struct ListenerOptions {
   int logged_lines = 200;      ///< of what it writes, in all
 };
 
-/// What the listener itself tells the program. Called from its thread. Lines are without their end.
+/// What the listener itself sends the program. Called from its thread. Lines are without their end.
 struct ListenerLines {
   std::function<std::string(int start)> greeting{};          ///< the first line of each start, counted from 1
   std::function<std::string(std::int64_t lines)> dropped{};  ///< so many lines are missing before the next one
@@ -33,9 +33,9 @@ struct ListenerLines {
 
 /// How it went.
 struct ListenerEnd {
-  std::int64_t dropped = 0;  ///< lines that no process was told
+  std::int64_t dropped = 0;  ///< lines that no process was sent
   int starts = 0;
-  bool in_time = false;  ///< the program was told everything else, and ended by itself, before the deadline
+  bool in_time = false;  ///< the program was sent everything else, and ended by itself, before the deadline
 };
 
 class Listener {
@@ -51,11 +51,11 @@ class Listener {
   /// Any thread; returns at once.
   void tell(std::string line);
 
-  /// The same for a line that every later start of the program is told after its greeting, in place of the one before.
+  /// The same for a line that every later start of the program is sent after its greeting, in place of the one before.
   /// It always fits.
   void introduce(std::string line);
 
-  /// Tells it `line` as the last one, closes its standard input and waits for it to end. What went wrong is in the
+  /// Sends `line` as the last one, closes its standard input and waits for it to end. What went wrong is in the
   /// log. Once only.
   ListenerEnd finish(std::string line);
 

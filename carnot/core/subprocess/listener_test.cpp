@@ -75,7 +75,7 @@ class Listeners : public ::testing::Test {
   Lines log_{};
 };
 
-TEST_F(Listeners, AreToldEverythingInOrder) {
+TEST_F(Listeners, GetEverythingInOrder) {
   const auto listener = listen("cat > heard");
   listener->introduce("stage");
   Lines expected{"start 1", "stage"};
@@ -103,23 +103,23 @@ TEST_F(Listeners, ThatReadNothingCostDroppedLinesAndNoTime) {
   EXPECT_THAT(log(), Contains(HasSubstr("tracker does not keep up")).Times(1));
   EXPECT_THAT(log(), Contains(HasSubstr("did not finish in time and was killed")).Times(1));
   EXPECT_THAT(
-      log(), Contains("tracker was not told " + std::to_string(end.dropped) + " lines; the run folder has everything"));
+      log(), Contains("tracker was not sent " + std::to_string(end.dropped) + " lines; the run folder has everything"));
 }
 
-TEST_F(Listeners, ThatAreSlowAreToldHowManyLinesAreMissing) {
+TEST_F(Listeners, ThatAreSlowLearnHowManyLinesAreMissing) {
   const auto listener = listen("while [ ! -e go ]; do sleep 0.01; done; cat > heard", {.queue_bytes = 100'000});
   for (int i = 0; i < 1000; ++i) listener->tell(std::string(1000, 'x'));
   ASSERT_TRUE(write_file_atomically(folder_ / "go", "").ok());
   const ListenerEnd end = listener->finish("end");
   EXPECT_TRUE(end.in_time);
   EXPECT_GT(end.dropped, 0);
-  std::int64_t told = 0, missing = 0;
+  std::int64_t received = 0, missing = 0;
   for (const std::string& line : heard()) {
-    if (line.starts_with("x")) ++told;
+    if (line.starts_with("x")) ++received;
     if (line.starts_with("dropped ")) missing += std::stoll(line.substr(8));
   }
   EXPECT_EQ(missing, end.dropped);
-  EXPECT_EQ(told + missing, 1000);
+  EXPECT_EQ(received + missing, 1000);
   EXPECT_EQ(heard().back(), "end");
 }
 

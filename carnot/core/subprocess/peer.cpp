@@ -1,14 +1,15 @@
 #include "carnot/core/subprocess/peer.h"
 
-#include <algorithm>
 #include <atomic>
 #include <condition_variable>
 #include <map>
 #include <mutex>
+#include <nlohmann/json.hpp>
 #include <utility>
-#include <vector>
 
+#include "carnot/core/base/check.h"
 #include "carnot/core/base/json.h"
+#include "carnot/core/base/log.h"
 #include "carnot/core/subprocess/line_program.h"
 
 namespace carnot {
@@ -133,8 +134,7 @@ class Peer::Connection {
   }
 
   void write(const Json& message, Clock::time_point deadline) {
-    if (!program_->write(message.dump(-1, ' ', false, Json::error_handler_t::replace), deadline))
-      broken(program_->label() + " takes no more requests");
+    if (!program_->write(json_line(message), deadline)) broken(program_->label() + " takes no more requests");
   }
 
   void receive(std::string_view line, bool whole, const std::string& where) {
@@ -188,5 +188,58 @@ PeerAnswer Peer::call(Json request) { return connection_->call(std::move(request
 void Peer::tell(Json notice) { connection_->tell(notice, call_seconds_); }
 
 bool Peer::is_alive() const { return connection_->is_alive(); }
+
+struct PeerPool::Slot {
+  std::mutex mutex{};
+  std::shared_ptr<Peer> peer{};
+  int starts = 0;
+  RestartPause pause{};
+};
+
+PeerPool::PeerPool(PeerOptions options, nlohmann::json greeting, int processes)
+    : options_(std::move(options)), greeting_(std::make_unique<const nlohmann::json>(std::move(greeting))) {
+  CARNOT_CHECK_GE(processes, 1);
+  for (int i = 0; i < processes; ++i) slots_.push_back(std::make_unique<Slot>());
+}
+
+PeerPool::~PeerPool() = default;
+
+Status PeerPool::start() {
+  try {
+    for (const auto& slot : slots_) live_peer(*slot);
+    return Done{};
+  } catch (const PeerFailure& failure) {
+    return Error{failure.what()};
+  }
+}
+
+std::shared_ptr<Peer> PeerPool::take() {
+  Slot* freest = nullptr;
+  long fewest = 0;
+  for (const auto& slot : slots_) {
+    const std::lock_guard lock(slot->mutex);
+    const long holders = slot->peer && slot->peer->is_alive() ? slot->peer.use_count() : 0;
+    if (freest != nullptr && holders >= fewest) continue;
+    freest = slot.get();
+    fewest = holders;
+  }
+  return live_peer(*freest);
+}
+
+std::shared_ptr<Peer> PeerPool::live_peer(Slot& slot) {
+  const std::lock_guard lock(slot.mutex);
+  if (slot.peer && slot.peer->is_alive()) return slot.peer;
+  slot.pause.check();
+  if (slot.starts > 0) log_warning(options_.name + " is started again");
+  try {
+    ++slot.starts;
+    slot.peer = std::make_shared<Peer>(options_, *greeting_);
+    slot.pause.succeeded();
+    return slot.peer;
+  } catch (const PeerFailure& failure) {
+    slot.pause.failed(failure.what());
+    throw;
+  }
+}
 
 }  // namespace carnot

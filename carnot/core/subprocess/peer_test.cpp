@@ -17,7 +17,6 @@
 #include "carnot/core/base/json.h"
 #include "carnot/core/base/log.h"
 #include "carnot/core/subprocess/answer_reader.h"
-#include "carnot/core/subprocess/peer_pool.h"
 
 namespace carnot {
 namespace {
@@ -102,7 +101,7 @@ TEST(Peer, SendsWhatGatheredInOneBatch) {
   EXPECT_LT(lines.size(), kCallers * kCalls / 2);
 }
 
-TEST(Peer, TellsAnErrorOfTheOtherSideAndLivesOn) {
+TEST(Peer, ReportsAnErrorOfTheOtherSideAndContinues) {
   Peer peer(shell(kGreets + R"(read line; echo '{"id":2,"error":"no such task"}'; read line; echo '{"id":3}'; cat)"),
             {});
   try {
@@ -115,7 +114,7 @@ TEST(Peer, TellsAnErrorOfTheOtherSideAndLivesOn) {
   EXPECT_EQ(peer.call({}).value->at("id"), 3);
 }
 
-TEST(Peer, TakesAnErrorThatIsNullForNone) {
+TEST(Peer, TreatsANullErrorAsNoError) {
   Peer peer(shell(kGreets + R"(read line; echo '{"id":2,"error":null,"x":1}'; cat)"), {});
   const PeerAnswer answer = peer.call({});
   AnswerReader reader(answer);
@@ -144,7 +143,7 @@ TEST(Peer, SaysHowTheProcessFailed) {
               HasSubstr("line 2: 16777216 bytes without an end"));
 }
 
-TEST(Peer, ThatReadsNoMoreHasFailed) {
+TEST(Peer, ThatNoLongerReadsHasFailed) {
   Peer peer(shell(kGreets + "exec sleep 60", 0.3), {});
   EXPECT_THROW(peer.call({{"text", std::string(1 << 20, 'x')}}), PeerFailure);
   EXPECT_FALSE(peer.is_alive());
@@ -208,7 +207,7 @@ bool leaves_nothing(const std::string& script) {
   return ::read(read_end.get(), &byte, 1) == 0;
 }
 
-TEST(Peer, IsKilledWithAllThatItStartedWhereItDoesNotEnd) {
+TEST(Peer, IsKilledWithAllThatItStartedIfItDoesNotEnd) {
   EXPECT_TRUE(leaves_nothing("sleep infinity & sleep infinity"));
   EXPECT_TRUE(leaves_nothing("setsid --fork sleep infinity; sleep infinity"));
 }

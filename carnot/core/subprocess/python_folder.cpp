@@ -1,8 +1,6 @@
 #include "carnot/core/subprocess/python_folder.h"
 
 #include <cstdlib>
-#include <string>
-#include <vector>
 
 #include "carnot/core/base/strings.h"
 

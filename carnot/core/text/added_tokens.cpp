@@ -1,7 +1,5 @@
 #include "carnot/core/text/added_tokens.h"
 
-#include <algorithm>
-
 #include "carnot/core/base/utf8.h"
 
 namespace carnot {

@@ -1,19 +1,115 @@
 #include "carnot/core/text/bpe_training.h"
 
+#include <algorithm>
+#include <cstdint>
 #include <map>
+#include <optional>
+#include <queue>
 #include <set>
 #include <unordered_map>
+#include <unordered_set>
 
 #include "carnot/core/base/json.h"
 #include "carnot/core/base/utf8.h"
+#include "carnot/core/data/tokens.h"
 #include "carnot/core/text/added_tokens.h"
 #include "carnot/core/text/byte_alphabet.h"
-#include "carnot/core/text/pair_merger.h"
 #include "carnot/core/text/qwen2_json.h"
 #include "carnot/core/text/split_pattern.h"
 
 namespace carnot {
 namespace {
+
+struct TokenPair {
+  TokenId left = 0;
+  TokenId right = 0;
+
+  auto operator<=>(const TokenPair&) const = default;
+};
+
+/// The loop of byte-pair training: words with their counts, and the counts of all pairs of neighbours in them, kept up
+/// to date.
+class PairMerger {
+ public:
+  void add_word(std::vector<TokenId> tokens, std::int64_t count) {
+    words_.push_back({.tokens = std::move(tokens), .count = count});
+    count_pairs(words_.size() - 1, 1);
+  }
+
+  /// The most frequent pair, of equals the smaller one; nothing if none occurs `at_least` times.
+  std::optional<TokenPair> most_frequent(std::int64_t at_least) {
+    while (!queue_.empty()) {
+      const Candidate candidate = queue_.top();
+      const auto found = pairs_.find(key(candidate.pair));
+      const std::int64_t count = found == pairs_.end() ? 0 : found->second.count;
+      if (count >= at_least && count == candidate.count) return candidate.pair;
+      queue_.pop();
+      if (count >= at_least && count < candidate.count) queue_.push({.count = count, .pair = candidate.pair});
+    }
+    return {};
+  }
+
+  /// Replaces the pair by `result` in all words, from left to right.
+  void merge(TokenPair pair, TokenId result) {
+    // A fixed order: the counts do not depend on it, the queue's memory does.
+    const auto& occurring = pairs_[key(pair)].words;
+    std::vector<std::size_t> words(occurring.begin(), occurring.end());
+    std::sort(words.begin(), words.end());
+    for (const std::size_t word : words) {
+      count_pairs(word, -1);
+      auto& tokens = words_[word].tokens;
+      std::size_t kept = 0;
+      for (std::size_t i = 0; i < tokens.size(); ++kept) {
+        const bool merges = i + 1 < tokens.size() && TokenPair{tokens[i], tokens[i + 1]} == pair;
+        tokens[kept] = merges ? result : tokens[i];
+        i += merges ? 2 : 1;
+      }
+      tokens.resize(kept);
+      count_pairs(word, 1);
+    }
+  }
+
+  /// The pair shall not be answered by most_frequent() any more.
+  void forget(TokenPair pair) { pairs_.erase(key(pair)); }
+
+ private:
+  struct Word {
+    std::vector<TokenId> tokens{};
+    std::int64_t count = 0;
+  };
+  struct Occurrences {
+    std::int64_t count = 0;
+    std::unordered_set<std::size_t> words{};  // may hold words that lost the pair since
+  };
+  struct Candidate {
+    std::int64_t count = 0;
+    TokenPair pair{};
+
+    bool operator<(const Candidate& other) const {
+      return count != other.count ? count < other.count : pair > other.pair;
+    }
+  };
+
+  static std::uint64_t key(TokenPair pair) {
+    return static_cast<std::uint64_t>(pair.left) << 32 | static_cast<std::uint32_t>(pair.right);
+  }
+  /// Counts the pairs of the word `sign` times its count.
+  void count_pairs(std::size_t word, int sign) {
+    const auto& [tokens, count] = words_[word];
+    for (std::size_t i = 0; i + 1 < tokens.size(); ++i) {
+      const TokenPair pair{tokens[i], tokens[i + 1]};
+      Occurrences& occurrences = pairs_[key(pair)];
+      occurrences.count += sign * count;
+      if (sign < 0) continue;
+      occurrences.words.insert(word);
+      queue_.push({.count = occurrences.count, .pair = pair});
+    }
+  }
+
+  std::vector<Word> words_;
+  std::unordered_map<std::uint64_t, Occurrences> pairs_;
+  std::priority_queue<Candidate> queue_;  // counts as they were; checked when taken out
+};
 
 constexpr std::int64_t kLeastCount = 2;
 

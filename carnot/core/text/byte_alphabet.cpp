@@ -24,7 +24,7 @@ constexpr std::array<char32_t, 256> make_alphabet() {
 constexpr std::array<char32_t, 256> kAlphabet = make_alphabet();
 constexpr char32_t kAlphabetEnd = 0x144;
 
-/// Byte of each code point below kAlphabetEnd, -1 if there is none.
+/// Byte of each code point below kAlphabetEnd, or -1.
 constexpr std::array<int, kAlphabetEnd> make_inverse() {
   std::array<int, kAlphabetEnd> inverse{};
   for (int& byte : inverse) byte = -1;

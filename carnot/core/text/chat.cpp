@@ -80,7 +80,7 @@ Status check_growth(const ChatFamily& chat) {
 
 /// A format that this tokenizer can write and that offers tools, without a system message that names another model.
 std::string other_format(const Tokenizer& tokenizer) {
-  for (const std::string_view name : {"qwen3", "llama3.1", "mistral_nemo"})
+  for (const std::string_view name : {"qwen3", "mistral_nemo"})
     if (make_chat_family(name, tokenizer))
       return std::string(name) + " has one, in a recipe tokenizer.chat=" + std::string(name) +
              " (`carnot list chats` prints all)";
@@ -199,16 +199,8 @@ std::vector<TokenId> ChatFamily::present_tokens(std::initializer_list<std::strin
   std::vector<TokenId> present;
   for (const std::string_view name : names)
     if (const auto id = tokenizer_->id_of(name); id && tokenizer_->is_added(*id)) present.push_back(*id);
-  CARNOT_CHECK(!present.empty(), std::string(*names.begin()) + " is no added token");
+  CARNOT_CHECK(!present.empty(), std::string(*names.begin()) + " is not an added token");
   return present;
-}
-
-Status check_system_is_first(std::span<const Message> messages, std::string_view format) {
-  for (std::size_t i = 1; i < messages.size(); ++i)
-    if (messages[i].role == "system")
-      return Error{"chat format " + std::string(format) + " knows a system message at the start only; message " +
-                   std::to_string(i + 1) + " is another"};
-  return Done{};
 }
 
 Status check_append_only(const ChatFamily& chat) {

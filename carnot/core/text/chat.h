@@ -5,7 +5,6 @@
 // thinking, moves the system message to the last user message), the first rendering is kept: docs/models.md.
 #pragma once
 
-#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
@@ -26,7 +25,8 @@ using Tools = std::span<const std::string>;
 /// One family's way to write a conversation ("qwen2.5", ...).
 ///
 /// The text of messages comes from users, tools and worlds. Control tokens in it (<|im_end|>) are spelled as other text
-/// is, so that who fills a message cannot end it or speak as somebody else. A `prefix` belongs to the format.
+/// is, so that the author of a message can neither end it nor impersonate another role. A `prefix` belongs to the
+/// format.
 ///
 /// A function named try_ fails if Tokenizer::try_encode() does, and where the format is a template that refuses the
 /// messages (text/template_chat.h); the same without it REQUIRES that it does not.
@@ -124,7 +124,7 @@ class ChatFamily {
   /// How functions are called; null if the format has no way.
   virtual const ToolCallForm* call_form() const = 0;
 
-  /// Why there is no call_form(), as the end of a sentence; empty if the format has none by its nature.
+  /// Why there is no call_form(), as the end of a sentence; empty if the format knows no functions at all.
   virtual std::string no_tools_because() const { return {}; }
   /// check_writable() beyond roles and whether there are calls at all.
   virtual Status check_places(std::span<const Message>, Tools) const { return Done{}; }
@@ -141,9 +141,6 @@ class ChatFamily {
   std::vector<TokenId> further_stops_;
   ControlTokens in_contents_ = ControlTokens::Text;
 };
-
-/// For formats that know a system message at the start only.
-Status check_system_is_first(std::span<const Message> messages, std::string_view format);
 
 /// Start-up check: rendering turn by turn equals rendering at once, and decoding gives the text back. Says where not.
 Status check_append_only(const ChatFamily& chat);

@@ -23,7 +23,7 @@ class JsonProblems {
   /// The first problems, a line each, and how many more there are. REQUIRES: any().
   Error error() const;
 
-  /// False, with a problem added, where `value` is no object or has a key that is not among `known`.
+  /// False, with a problem added, where `value` is not an object or has a key that is not among `known`.
   bool check_object(const Json& value, const std::string& path, std::initializer_list<std::string_view> known);
 
   /// The member `key`, `otherwise` where it is missing or null; adds a problem where it is of another type.

@@ -10,13 +10,9 @@ OrderedJson parsed(std::string_view text) {
   return parse_json<OrderedJson>(text, "what a chat format is given").value();
 }
 
-std::string dumped(const OrderedJson& value, int indent = -1) {
-  return value.dump(indent, ' ', false, OrderedJson::error_handler_t::replace);
-}
-
 void write(const OrderedJson& value, std::string& out) {
   if (!value.is_structured()) {
-    out += dumped(value);
+    out += json_line(value);
     return;
   }
   out += value.is_object() ? '{' : '[';
@@ -24,7 +20,7 @@ void write(const OrderedJson& value, std::string& out) {
   for (const auto& [key, member] : value.items()) {
     if (!first) out += ", ";
     first = false;
-    if (value.is_object()) out += dumped(key) + ": ";
+    if (value.is_object()) out += quoted_json(key) + ": ";
     write(member, out);
   }
   out += value.is_object() ? '}' : ']';
@@ -40,9 +36,7 @@ std::string spaced(const OrderedJson& value) {
 
 std::string spaced_json(std::string_view json) { return spaced(parsed(json)); }
 
-std::string indented_json(std::string_view json) { return dumped(parsed(json), 4); }
-
-std::string quoted_json(std::string_view text) { return dumped(OrderedJson(std::string(text))); }
+std::string quoted_json(std::string_view text) { return json_line(OrderedJson(std::string(text))); }
 
 std::string json_member(std::string_view json, std::string_view key) {
   const OrderedJson object = parsed(json);

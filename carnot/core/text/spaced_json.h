@@ -9,13 +9,10 @@ namespace carnot {
 /// One line with a space after each comma and colon; keys stay in their order. REQUIRES: JSON.
 std::string spaced_json(std::string_view json);
 
-/// Lines, four blanks for each level. REQUIRES: JSON.
-std::string indented_json(std::string_view json);
-
-/// The text as a JSON string, quotes included.
+/// A JSON string, quotes included.
 std::string quoted_json(std::string_view text);
 
-/// The value of `key` in a JSON object, as one line; empty if there is none. REQUIRES: a JSON object.
+/// The value of `key` in a JSON object, as one line; empty if it is missing. REQUIRES: a JSON object.
 std::string json_member(std::string_view json, std::string_view key);
 
 }  // namespace carnot

@@ -130,10 +130,10 @@ void TemplateChat::learn_rewriting() {
     rewriting_.push_back("trims what the assistant said");
 
   const Message system{.role = "system", .content = "Be brief."};
-  const auto told = render({.messages = {system, kQuestion}, .assistant_is_next = true});
-  if (!told) system_refusal_ = told.error().message;
-  if (!told) return;
-  if (told->text.find(system.content) == std::string::npos) rewriting_.push_back("leaves out system messages");
+  const auto opened = render({.messages = {system, kQuestion}, .assistant_is_next = true});
+  if (!opened) system_refusal_ = opened.error().message;
+  if (!opened) return;
+  if (opened->text.find(system.content) == std::string::npos) rewriting_.push_back("leaves out system messages");
   const auto grown = render({.messages = {system, kQuestion, kAnswer, kFollowUp}, .assistant_is_next = true});
   const std::size_t at = grown ? grown->text.find(system.content) : std::string::npos;
   if (at != std::string::npos && at > grown->text.find(kAnswer.content))

@@ -1,4 +1,4 @@
-// text/template_chat.h -- the chat format of a model whose template is none of the known ones (text/chat_families.h).
+// text/template_chat.h -- the chat format of a model whose template is not a known one (text/chat_families.h).
 //
 // An opening is what the template renders, to the byte. A reply is what the template adds behind an assistant message
 // when further messages follow, so that nothing is rendered twice; check_append_only() says whether the two make one

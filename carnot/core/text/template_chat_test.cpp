@@ -90,9 +90,7 @@ class KnownFormat : public JinjaTest, public ::testing::WithParamInterface<std::
   std::unique_ptr<ChatFamily> template_, written_;
 };
 
-INSTANTIATE_TEST_SUITE_P(Published, KnownFormat,
-                         ::testing::Values("qwen2.5", "qwen3", "llama2", "llama3", "llama3.1", "mistral",
-                                           "mistral_nemo"),
+INSTANTIATE_TEST_SUITE_P(Published, KnownFormat, ::testing::Values("qwen2.5", "qwen3", "mistral", "mistral_nemo"),
                          [](const auto& info) {
                            std::string name = info.param;
                            std::replace(name.begin(), name.end(), '.', '_');
@@ -347,7 +345,7 @@ TEST_F(JinjaTest, TheSandboxHoldsAndWhatATemplateSpendsIsLimited) {
   EXPECT_THAT(start_error("{{ namespace(_x=1) }}"), HasSubstr("begins with _"));
   EXPECT_THAT(start_error("{{ 'a' * 5000000 }}"), HasSubstr("wrote 5000000 characters; expected at most 4000000"));
   EXPECT_THAT(start_error("{{ ('a' * 3000000000) | length }}"), HasSubstr("more than 1024 MB of memory"));
-  EXPECT_THAT(start_error("{% macro f() %}{{ f() }}{% endmacro %}{{ f() }}"), HasSubstr("calls itself without end"));
+  EXPECT_THAT(start_error("{% macro f() %}{{ f() }}{% endmacro %}{{ f() }}"), HasSubstr("calls itself endlessly"));
 }
 
 TEST_F(JinjaTest, OneThatHangsIsStoppedAndTheNextConversationIsRendered) {

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <charconv>
-#include <optional>
 #include <random>
 
 #include "carnot/core/base/check.h"
@@ -80,7 +79,7 @@ TemplateInput TemplateMarks::hidden(TemplateInput input, bool hides) const {
     hide(message.content);
     hide(message.tool_call_id);
     for (ToolCall& call : message.tool_calls) {
-      call.arguments = spaced_json(call.arguments);  // without \u escapes, behind which a control token could stand
+      call.arguments = spaced_json(call.arguments);  // without \u escapes, behind which a control token could hide
       for (std::string* text : {&call.name, &call.arguments, &call.id}) hide(*text);
     }
   }

@@ -3,10 +3,10 @@
 // A template is a program: what it does with a content can only be seen in its output. Contents are therefore rendered
 // once as they are, and once between marks that no one can guess. Where the second rendering without its marks is the
 // first, the marks say which text is whose. Control tokens in contents are hidden from the template behind such marks
-// in both, and put back afterwards, so that they can be told from the template's own, whatever the template does.
+// in both, and put back afterwards, so that they can be distinguished from the template's own, whatever the template
+// does.
 #pragma once
 
-#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -35,7 +35,7 @@ class TemplateMarks {
   /// Draws marks. `control_tokens`: texts that are hidden where they are in a message.
   explicit TemplateMarks(std::vector<std::string> control_tokens);
 
-  /// `input` with the control tokens of contents and calls hidden, if `hides`, and with U+FFFD for what is no UTF-8.
+  /// `input` with the control tokens of contents and calls hidden, if `hides`, and with U+FFFD for what is not UTF-8.
   TemplateInput hidden(TemplateInput input, bool hides) const;
 
   /// A stretch of text as it was before hidden(); `was_hidden`: it is a control token of a content.

@@ -3,7 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "carnot/core/subprocess/answer_reader.h"
-#include "carnot/core/subprocess/peer_pool.h"
+#include "carnot/core/subprocess/peer.h"
 #include "carnot/core/subprocess/python_folder.h"
 
 namespace carnot {

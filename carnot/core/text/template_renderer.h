@@ -37,7 +37,7 @@ struct TemplateInput {
 
 class TemplateRenderer {
  public:
-  /// Starts the process. The error says what is missing (Python, jinja2) or where the template is no Jinja.
+  /// Starts the process. The error says what is missing (Python, jinja2) or where the template is not valid Jinja.
   static Result<std::unique_ptr<TemplateRenderer>> start(const ChatTemplate& chat,
                                                          const TemplateRendererOptions& options = {});
   ~TemplateRenderer();

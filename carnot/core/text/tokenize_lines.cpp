@@ -21,7 +21,7 @@ Result<Json> decode_line(const Tokenizer& tokenizer, const Json& line) {
   for (const Json& value : line) {
     const auto id = value.is_number_integer() ? value.get<std::int64_t>() : -1;
     if (id < 0 || id >= tokenizer.vocab_size() || !tokenizer.has(static_cast<TokenId>(id)))
-      return Error{shown(value) + " is no token id"};
+      return Error{shown(value) + " is not a token id"};
     ids.push_back(static_cast<TokenId>(id));
   }
   return Json(tokenizer.decode_whole(ids));
@@ -38,7 +38,7 @@ Status convert_lines(std::istream& in, std::ostream& out, Convert&& convert) {
     CARNOT_ASSIGN_OR_RETURN(const auto value, parse_json(line, where));
     const auto converted = convert(value);
     if (!converted) return Error{where + ": " + converted.error().message};
-    out << converted->dump(-1, ' ', false, Json::error_handler_t::replace) << '\n' << std::flush;
+    out << json_line(*converted) << '\n' << std::flush;
     if (!out) return Error{where + ": the result cannot be written"};
   }
 }

@@ -10,7 +10,7 @@
 namespace carnot {
 
 /// A JSON string a line in, an array of ids a line out. Each line is written and flushed before the next is read.
-/// Stops at the first line that is no JSON string and names it.
+/// Stops at the first line that is not a JSON string and names it.
 Status encode_lines(const Tokenizer& tokenizer, std::istream& in, std::ostream& out);
 
 /// The reverse: arrays of ids in, JSON strings out. Bytes that are not UTF-8 become U+FFFD.

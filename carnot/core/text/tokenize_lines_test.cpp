@@ -48,10 +48,10 @@ TEST(TokenizeLines, IdsThatAreNoneAreNamed) {
     const auto status = decode_lines(line_tokenizer(), in, out);
     return out.str() + (status.ok() ? "fine" : status.error().message);
   };
-  EXPECT_THAT(decode("[97]\n[256]\n"), HasSubstr("line 2: 256 is no token id"));
-  EXPECT_THAT(decode("[-1]\n"), HasSubstr("line 1: -1 is no token id"));
-  EXPECT_THAT(decode("[1e99]\n"), HasSubstr("is no token id"));
-  EXPECT_THAT(decode("[18446744073709551615]\n"), HasSubstr("is no token id"));
+  EXPECT_THAT(decode("[97]\n[256]\n"), HasSubstr("line 2: 256 is not a token id"));
+  EXPECT_THAT(decode("[-1]\n"), HasSubstr("line 1: -1 is not a token id"));
+  EXPECT_THAT(decode("[1e99]\n"), HasSubstr("is not a token id"));
+  EXPECT_THAT(decode("[18446744073709551615]\n"), HasSubstr("is not a token id"));
   EXPECT_THAT(decode("{}\n"), HasSubstr("expected a JSON array"));
   EXPECT_EQ(decode("[255, 97]\n"),
             "\"\xEF\xBF\xBD"

@@ -7,11 +7,9 @@
 #include "carnot/core/base/log.h"
 #include "carnot/core/base/utf8.h"
 #include "carnot/core/text/tokenizer_file.h"
-#include "carnot/core/text/tokenizer_folder.h"
 #include "carnot/core/text/tokenizer_tables.h"
 
 namespace carnot {
-
 namespace {
 
 /// Hugging Face's ByteFallback: a run of byte tokens is text as a whole, or each byte of it is replaced.
@@ -140,7 +138,7 @@ class Encoding {
     const TokenId whole = tables_.vocabulary.find(piece);
     if (whole >= 0 && tables_.is_whole[whole]) return push(whole);
     tables_.piece_to_tokens(piece, tokens_);
-    tables_.merges.merge(tokens_, merge_scratch_);
+    tables_.merge_table.merge(tokens_, merge_scratch_);
     ids_.insert(ids_.end(), tokens_.begin(), tokens_.end());
   }
 
@@ -282,5 +280,15 @@ bool Tokenizer::is_control(TokenId id) const { return id >= 0 && id < vocab_size
 int Tokenizer::vocab_size() const { return state_->tables.vocabulary.size(); }
 
 const std::string& Tokenizer::json() const { return state_->json; }
+
+std::string StreamingDecoder::push(TokenId id) {
+  waiting_ += tokenizer_->bytes_of(id);
+  const std::size_t complete = waiting_.size() - unfinished_suffix(waiting_);
+  std::string text = waiting_.substr(0, complete);
+  waiting_.erase(0, complete);
+  return text;
+}
+
+std::string StreamingDecoder::flush() { return std::exchange(waiting_, {}); }
 
 }  // namespace carnot

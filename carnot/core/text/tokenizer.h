@@ -1,7 +1,7 @@
 // text/tokenizer.h -- BPE: Hugging Face tokenizer.json (or vocab.json + merges.txt) in, token ids out and back.
 //
 // Text is NFC-normalised where the file says so, split by the file's pattern (PCRE2), mapped to bytes and merged; or,
-// as SentencePiece does it (Llama 2, Mistral), merged character by character with bytes for what is no token. Added
+// as SentencePiece does it (Llama 2, Mistral), merged character by character with bytes for what is not a token. Added
 // tokens (<|im_end|>, <think>, ...) are recognised in the text first. Immutable after loading; thread-safe.
 #pragma once
 
@@ -81,7 +81,7 @@ class Tokenizer {
   std::string_view bytes_of(TokenId id) const;
 
   /// Which part of `text`, as normalize() has it, the token spells that comes next behind `offset` in encode(text): a
-  /// blank that was put before the text is no part of it, nor are bytes before it that became nothing.
+  /// blank that was put before the text is not part of it, nor are bytes before it that became nothing.
   TextRange place_of(TokenId id, std::string_view text, std::size_t offset) const;
 
   /// The id of an added token or vocabulary entry with exactly this text.
@@ -99,6 +99,21 @@ class Tokenizer {
   struct State;
   explicit Tokenizer(std::unique_ptr<State> state);
   std::unique_ptr<State> state_;
+};
+
+/// Turns a stream of tokens into text without ever splitting a UTF-8 character.
+class StreamingDecoder {
+ public:
+  explicit StreamingDecoder(const Tokenizer& tokenizer) : tokenizer_(&tokenizer) {}
+
+  /// Text that is complete after this token; bytes of an unfinished character wait for the next one.
+  std::string push(TokenId id);
+  /// The bytes still waiting, as they are.
+  std::string flush();
+
+ private:
+  const Tokenizer* tokenizer_;
+  std::string waiting_;
 };
 
 }  // namespace carnot

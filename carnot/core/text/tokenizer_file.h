@@ -2,18 +2,65 @@
 #pragma once
 
 #include <array>
+#include <cstdint>
+#include <filesystem>
+#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "carnot/core/base/result.h"
+#include "carnot/core/data/tokens.h"
 #include "carnot/core/text/added_tokens.h"
 #include "carnot/core/text/merge_table.h"
 #include "carnot/core/text/split_pattern.h"
-#include "carnot/core/text/vocabulary.h"
 
 namespace carnot {
+
+class JsonProblems;
+
+/// Ids need not be contiguous. Grows only through insert(); find() and bytes() are thread-safe afterwards.
+class Vocabulary {
+ public:
+  /// `reachable`: find() may answer with it (entries outside the byte alphabet are decoded only).
+  /// REQUIRES: an id that is not taken; for a reachable one, bytes that are not.
+  void insert(TokenId id, std::string_view bytes, bool reachable);
+
+  /// The reachable token of exactly these bytes, or -1.
+  TokenId find(std::string_view bytes) const;
+
+  bool contains(TokenId id) const { return id >= 0 && id < size() && entries_[id].length != kHole; }
+
+  /// REQUIRES: contains(id).
+  std::string_view bytes(TokenId id) const {
+    const Entry& entry = entries_[id];
+    return std::string_view(arena_).substr(entry.offset, entry.length);
+  }
+
+  /// Largest id + 1.
+  TokenId size() const { return static_cast<TokenId>(entries_.size()); }
+
+ private:
+  static constexpr std::uint32_t kHole = UINT32_MAX;
+
+  struct Entry {
+    std::size_t offset = 0;
+    std::uint32_t length = kHole;
+  };
+  struct Slot {
+    std::uint32_t hash = 0;
+    TokenId id = -1;
+  };
+
+  void place(Slot slot);
+  void grow();
+
+  std::string arena_;
+  std::vector<Entry> entries_;                        // by id
+  std::vector<Slot> slots_ = std::vector<Slot>(512);  // open addressing, linear probing, a power of two
+  std::size_t used_ = 0;
+};
 
 /// One step before the merges: what it puts before a piece, and where it splits it.
 struct SplitStep {
@@ -48,7 +95,7 @@ struct TokenizerFile {
   std::vector<AddedToken> added{};
 };
 
-/// The bytes that the vocabulary lacks, for people: "0x04, 0xF5 to 0xFF"; empty if there are none.
+/// The bytes that the vocabulary lacks, for people: "0x04, 0xF5 to 0xFF"; empty if it lacks none.
 std::string lacking_bytes(const TokenizerFile& file);
 
 /// SentencePiece's spelling of blanks undone: U+2581 becomes a blank.
@@ -57,5 +104,14 @@ std::string with_blanks(std::string_view text);
 /// Reads the text of a tokenizer.json. Refuses what is not computed here, naming every such key; `name` is
 /// before each of them.
 Result<TokenizerFile> read_tokenizer_json(std::string_view text, const std::string& name);
+
+/// A tokenizer.json for a folder with vocab.json and merges.txt (each also as .xz). The normaliser and the pattern
+/// are Qwen2's. Added tokens: added_tokens_decoder of tokenizer_config.json, or the list added_tokens (else
+/// added_tokens_qwen2_5) of tokenizer_description.json, whose pre_tokenizer_regex counts as well; none without these.
+Result<std::string> tokenizer_json_of_folder(const std::filesystem::path& folder);
+
+/// The normaliser, pre-tokeniser and decoder: fills all of `file` but the vocabulary, the merges and the added tokens
+/// from the whole tokenizer.json; adds a problem for each part that is not computed here.
+void read_pipeline(const nlohmann::json& json, TokenizerFile& file, JsonProblems& problems);
 
 }  // namespace carnot

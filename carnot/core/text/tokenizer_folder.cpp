@@ -1,9 +1,8 @@
-#include "carnot/core/text/tokenizer_folder.h"
-
 #include "carnot/core/base/file.h"
 #include "carnot/core/text/json_problems.h"
 #include "carnot/core/text/qwen2_json.h"
 #include "carnot/core/text/split_pattern.h"
+#include "carnot/core/text/tokenizer_file.h"
 
 namespace carnot {
 namespace {
@@ -88,7 +87,7 @@ Result<std::string> tokenizer_json_of_folder(const fs::path& folder) {
   const Json file = qwen2_tokenizer_json<Json>(description.pattern, description.added_tokens, std::move(vocab),
                                                merges_of(merges), false);
   // Bytes that are not UTF-8 in merges.txt cannot name a token; their replacement is refused by name later.
-  return file.dump(-1, ' ', false, Json::error_handler_t::replace);
+  return json_line(file);
 }
 
 }  // namespace carnot

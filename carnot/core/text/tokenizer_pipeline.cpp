@@ -1,6 +1,6 @@
-#include "carnot/core/text/tokenizer_pipeline.h"
-
 #include "carnot/core/base/limits.h"
+#include "carnot/core/text/json_problems.h"
+#include "carnot/core/text/tokenizer_file.h"
 
 namespace carnot {
 namespace {

@@ -44,16 +44,16 @@ std::array<TokenId, 128> find_ascii_tokens(const Vocabulary& vocabulary, const s
 }
 
 /// Which vocabulary entries their own bytes merge into. Most pieces of a text are such, and need no merging.
-std::vector<bool> find_whole_tokens(const TokenizerTables& tables, bool ignore_merges) {
+std::vector<bool> find_whole_tokens(const TokenizerTables& tables) {
   const Vocabulary& vocabulary = tables.vocabulary;
-  std::vector<bool> whole(vocabulary.size(), ignore_merges);
-  if (ignore_merges) return whole;
+  std::vector<bool> whole(vocabulary.size(), tables.ignore_merges);
+  if (tables.ignore_merges) return whole;
   std::vector<TokenId> tokens;
   MergeTable::Scratch scratch;
   for (TokenId id = 0; id < vocabulary.size(); ++id) {
     if (!vocabulary.contains(id)) continue;
     tables.piece_to_tokens(vocabulary.bytes(id), tokens);
-    tables.merges.merge(tokens, scratch);
+    tables.merge_table.merge(tokens, scratch);
     whole[id] = tokens == std::vector<TokenId>{id};
   }
   return whole;
@@ -70,34 +70,26 @@ bool merges_keep_words_apart(const Vocabulary& vocabulary, const std::vector<Mer
 }  // namespace
 
 TokenizerTables::TokenizerTables(TokenizerFile file)
-    : vocabulary(std::move(file.vocabulary)),
-      byte_tokens(file.byte_tokens),
-      unknown(file.unknown),
-      fuse_unknown(file.fuse_unknown),
+    : TokenizerFile(std::move(file)),
       ascii_tokens(find_ascii_tokens(vocabulary, byte_tokens)),
-      merges(file.merges),
-      compose(file.compose),
-      byte_level(file.byte_level),
-      blank_before(file.blank_before),
-      normalizer_marks_blanks(file.normalizer_marks_blanks),
-      strip_first_blank(file.strip_first_blank),
-      words_merge_apart(!file.byte_level && merges_keep_words_apart(vocabulary, file.merges)),
-      steps(std::move(file.steps)),
-      raw_added(added_tokens_with(file, false)),
-      normalized_added(added_tokens_with(file, true), file.normalizer_marks_blanks ? Blank::Mark : Blank::WhiteSpace),
+      merge_table(merges),
+      words_merge_apart(!byte_level && merges_keep_words_apart(vocabulary, merges)),
+      raw_added(added_tokens_with(*this, false)),
+      normalized_added(added_tokens_with(*this, true), normalizer_marks_blanks ? Blank::Mark : Blank::WhiteSpace),
       is_added(vocabulary.size()),
       is_control(vocabulary.size()),
       in_byte_runs(vocabulary.size()) {
-  for (const AddedToken& token : file.added) {
+  for (const AddedToken& token : added) {
     added_ids[token.content] = token.id;
     is_added[token.id] = true;
     is_control[token.id] = token.special;
-    std::string decoded = decoded_content(token, file);
+    std::string decoded = decoded_content(token, *this);
     if (decoded != vocabulary.bytes(token.id)) decoded_otherwise[token.id] = std::move(decoded);
   }
   if (!byte_level)
     for (const TokenId id : byte_tokens) in_byte_runs[id] = true;
-  is_whole = find_whole_tokens(*this, file.ignore_merges);
+  is_whole = find_whole_tokens(*this);
+  merges = {};
   for (std::size_t id = 0; id < is_whole.size(); ++id) is_whole[id] = is_whole[id] && !is_control[id];
 }
 

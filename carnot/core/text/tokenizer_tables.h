@@ -11,8 +11,8 @@
 
 namespace carnot {
 
-/// Never written after construction.
-struct TokenizerTables {
+/// The file, without its list of merges, and what follows from it. Never written after construction.
+struct TokenizerTables : TokenizerFile {
   explicit TokenizerTables(TokenizerFile file);
 
   /// What a piece is before it is merged.
@@ -21,19 +21,9 @@ struct TokenizerTables {
   /// Whether no token spells the byte: it becomes the unknown token, or nothing.
   bool lacks(char byte) const { return byte_tokens[static_cast<std::uint8_t>(byte)] < 0; }
 
-  Vocabulary vocabulary;
-  std::array<TokenId, 256> byte_tokens;
-  TokenId unknown;
-  bool fuse_unknown;
   std::array<TokenId, 128> ascii_tokens;  // of characters: their own, or else their byte's
-  MergeTable merges;
-  bool compose;
-  bool byte_level;
-  BlankBefore blank_before;
-  bool normalizer_marks_blanks;
-  bool strip_first_blank;
-  bool words_merge_apart;  // no merge goes over the border before a blank
-  std::vector<SplitStep> steps;
+  MergeTable merge_table;
+  bool words_merge_apart;             // no merge goes over the border before a blank
   AddedTokenFinder raw_added;         // looked for in the text as it is
   AddedTokenFinder normalized_added;  // looked for after normalisation
   std::unordered_map<std::string, TokenId> added_ids;

@@ -12,7 +12,6 @@
 #include "carnot/core/text/bpe_training.h"
 #include "carnot/core/text/byte_alphabet.h"
 #include "carnot/core/text/split_pattern.h"
-#include "carnot/core/text/streaming_decoder.h"
 #include "reference/byte_pair_merging.h"
 #include "testing/qwen2_tokenizer.h"
 #include "testing/random_text.h"

@@ -24,7 +24,7 @@ class ToolCallForm {
   virtual std::string written(std::string_view content, std::span<const ToolCall> calls) const = 0;
   virtual bool has_one_call() const { return false; }
 
-  /// The calls in a message; empty if there are none. Fails with what is wrong with them, for the policy to read.
+  /// The calls in a message, maybe none. Fails with what is wrong with them, for the policy to read.
   virtual Result<std::vector<ToolCall>> parse(std::string_view text) const = 0;
   /// What a message says next to its calls, as written() would have it back. REQUIRES: parse() reads calls in it.
   virtual std::string_view beside(std::string_view) const { return {}; }

@@ -17,19 +17,11 @@ constexpr std::size_t kLongestWord = 100;  // characters; as Hugging Face's max_
 constexpr std::string_view kContinues = "##";
 
 bool is_ideograph(char32_t c) {
-  struct Range {
-    char32_t first, last;
-  };
-  constexpr std::array<Range, 8> kRanges = {{{0x4E00, 0x9FFF},
-                                             {0x3400, 0x4DBF},
-                                             {0x20000, 0x2A6DF},
-                                             {0x2A700, 0x2B73F},
-                                             {0x2B740, 0x2B81F},
-                                             {0x2B920, 0x2CEAF},
-                                             {0xF900, 0xFAFF},
-                                             {0x2F800, 0x2FA1F}}};
-  for (const Range& range : kRanges)
-    if (c >= range.first && c <= range.last) return true;
+  // First and last of each range.
+  constexpr char32_t kRanges[] = {0x4E00,  0x9FFF,  0x3400,  0x4DBF,  0x20000, 0x2A6DF, 0x2A700, 0x2B73F,
+                                  0x2B740, 0x2B81F, 0x2B920, 0x2CEAF, 0xF900,  0xFAFF,  0x2F800, 0x2FA1F};
+  for (std::size_t i = 0; i < std::size(kRanges); i += 2)
+    if (c >= kRanges[i] && c <= kRanges[i + 1]) return true;
   return false;
 }
 

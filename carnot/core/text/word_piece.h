@@ -1,7 +1,7 @@
 // text/word_piece.h -- BERT's tokenizer: words and punctuation, cut into the longest pieces that the vocabulary has.
 //
 // As Hugging Face's BertNormalizer, BertPreTokenizer and WordPiece do it: control characters go, CJK ideographs become
-// words of their own, text is put into lower case and loses its accents (NFD without nonspacing marks); words end at
+// separate words, text is put into lower case and loses its accents (NFD without nonspacing marks); words end at
 // white space and at each punctuation character; a word begins with a piece of the vocabulary and continues with pieces
 // that begin with "##", the longest first; a word that cannot be cut so, or has more than 100 characters, is [UNK].
 // Unlike there, "[SEP]" in a text is text and not the token of that name.

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <limits>
 
-#include "carnot/core/credit/members.h"
+#include "carnot/core/credit/rule.h"
 #include "carnot/core/loss/clip.h"
 #include "carnot/core/loss/loss.h"
 #include "carnot/core/loss/ratio.h"
@@ -37,7 +37,7 @@ Status check_options(const ObjectiveOptions& options, std::span<const Trajectory
   std::vector<std::string> problems;
   if (scales_by_current_entropy(options))
     problems.push_back(
-        "objective.entropy_scale_over: current_micro_batch takes the present policy's entropies, which rows do not "
+        "objective.entropy_scale_over: current_micro_batch takes the current policy's entropies, which rows do not "
         "hold");
   if (options.reduction == Reduction::TokenSumOverConstant && options.reduction_constant == 0)
     problems.push_back(
@@ -49,7 +49,7 @@ Status check_options(const ObjectiveOptions& options, std::span<const Trajectory
   return Done{};
 }
 
-/// Leaves out the term that no column can stand for; says which.
+/// Leaves out the term that no column can replace, and says which.
 std::vector<std::string> exclude_terms(ObjectiveOptions& options) {
   if (options.entropy_coefficient == 0) return {};
   options.entropy_coefficient = 0;

@@ -1,8 +1,8 @@
 // train/explanation.h -- what one optimizer step over each training step's trajectories would do to each sampled token,
 // from columns alone: no model is run.
 //
-// Column::LogProbCurrent stands for the policy that the step changes, Column::Value for its critic. All trajectories of
-// a training step that count are one optimizer step, with its denominators.
+// Column::LogProbCurrent takes the place of the policy that the step changes, Column::Value that of its critic. All
+// trajectories of a training step that count are one optimizer step, with its denominators.
 #pragma once
 
 #include <array>
@@ -44,7 +44,7 @@ struct Explanation {
 /// What explain_steps reads besides the credit, on the sampled tokens of every included trajectory.
 std::vector<Column> explained_columns(const ObjectiveOptions& options);
 
-/// Says which options ask for what neither columns nor credit hold. REQUIRES: the columns above.
+/// Lists the options that need what neither columns nor credit hold. REQUIRES: the columns above.
 Result<Explanation> explain_steps(ObjectiveOptions options, std::span<const Trajectory> trajectories,
                                   const CreditTable& credit);
 

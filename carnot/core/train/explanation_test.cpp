@@ -108,21 +108,21 @@ const std::vector<ObjectiveOptions>& objectives() {
   return table;
 }
 
-TEST(Explanation, GradientsAreThoseOfTheSlowTwin) {
+TEST(Explanation, GradientsEqualTheSlowReference) {
   RandomStream random(1);
   for (int trial = 0; trial < 10; ++trial)
     for (const ObjectiveOptions& options : objectives()) {
       const Rows rows(random);
       const auto explained = explain_steps(options, rows.all, rows.credit);
       ASSERT_TRUE(explained.ok()) << explained.error().message;
-      const auto twin = reference::policy_loss(options, rows.sequences());
+      const auto slow = reference::policy_loss(options, rows.sequences());
       for (std::size_t i = 0; i < rows.all.size(); ++i) {
         const TokenExplanation& own = explained->trajectories[i];
         std::vector<bool> trained(own.gradient.size());
         const auto tokens = trained_tokens(rows.all[i]);
         for (std::size_t n = 0; n < tokens.size(); ++n) {
           const auto t = static_cast<std::size_t>(tokens[n].first);
-          const double expected = twin.by_logprob[i][n];
+          const double expected = slow.by_logprob[i][n];
           EXPECT_NEAR(own.gradient[t], expected, 1e-10 * (1 + std::fabs(expected)));
           trained[t] = true;
         }
@@ -134,7 +134,7 @@ TEST(Explanation, GradientsAreThoseOfTheSlowTwin) {
     }
 }
 
-TEST(Explanation, TheCriticsTermsAreThoseOfTheSlowTwin) {
+TEST(Explanation, TheCriticsTermsEqualTheSlowReference) {
   RandomStream random(6);
   for (ObjectiveOptions options : objectives()) {
     options.value_coefficient = 0.7;
@@ -142,7 +142,7 @@ TEST(Explanation, TheCriticsTermsAreThoseOfTheSlowTwin) {
     const auto explained = explain_steps(options, rows.all, rows.credit);
     ASSERT_TRUE(explained.ok()) << explained.error().message;
     EXPECT_TRUE(explained->excluded.empty());
-    const auto twin = reference::policy_loss(options, rows.sequences());
+    const auto slow = reference::policy_loss(options, rows.sequences());
     const LossSequences sequences = rows.sequences();
     for (std::size_t i = 0; i < rows.all.size(); ++i) {
       const TokenExplanation& own = explained->trajectories[i];
@@ -151,8 +151,8 @@ TEST(Explanation, TheCriticsTermsAreThoseOfTheSlowTwin) {
         const auto t = static_cast<std::size_t>(tokens[n].first);
         const double error = sequences[i][n].value - sequences[i][n].value_target;
         EXPECT_NEAR(own.value_loss[t], error * error / 2, 1e-12 * (1 + error * error));
-        EXPECT_NEAR(own.value_gradient[t], twin.by_value[i][n], 1e-12);
-        EXPECT_NEAR(own.gradient[t], twin.by_logprob[i][n], 1e-10 * (1 + std::fabs(twin.by_logprob[i][n])));
+        EXPECT_NEAR(own.value_gradient[t], slow.by_value[i][n], 1e-12);
+        EXPECT_NEAR(own.gradient[t], slow.by_logprob[i][n], 1e-10 * (1 + std::fabs(slow.by_logprob[i][n])));
       }
       EXPECT_EQ(std::count_if(own.value_gradient.begin(), own.value_gradient.end(), [](double x) { return x == x; }),
                 static_cast<std::ptrdiff_t>(tokens.size()));
@@ -181,7 +181,7 @@ TEST(Explanation, ScaledAdvantagesFollowTheEntropiesOfTheStep) {
   EXPECT_TRUE(explain_steps({}, rows.all, rows.credit)->trajectories[0].scaled_advantage.empty());
 }
 
-TEST(Explanation, EveryTrainingStepIsAStepOfItsOwn) {
+TEST(Explanation, TrainingStepsAreExplainedSeparately) {
   RandomStream random(8);
   const ObjectiveOptions options{.entropy_scale = 0.2, .value_coefficient = 1};
   Rows rows(random);
@@ -266,7 +266,7 @@ struct OneTurn {
   CreditTable credit{};
 };
 
-TEST(Explanation, NamesTheRegionThatHoldsEachToken) {
+TEST(Explanation, NamesTheRegionThatEachTokensRatioIsIn) {
   using enum ClipState;
   const std::vector<double> ratios = {0.5, 1.1, 1.5, 3.5, std::exp(21)};
   const ObjectiveOptions options{.clip_low = 0.2, .clip_high = 0.28, .dual_clip = 3};
@@ -319,7 +319,7 @@ TEST(Explanation, ReadsTheColumnsThatTheOptionsNeed) {
                   Column::LogProbRollout, Column::EntropyOld));
 }
 
-TEST(Explanation, SaysWhatItLeavesOutAndWhatItCannotKnow) {
+TEST(Explanation, ReportsWhatItLeavesOutAndWhatItCannotKnow) {
   RandomStream random(4);
   Rows rows(random);
   const ObjectiveOptions with{.entropy_coefficient = 0.1, .value_coefficient = 1};
@@ -342,7 +342,7 @@ TEST(Explanation, SaysWhatItLeavesOutAndWhatItCannotKnow) {
   EXPECT_THAT(aimless.error().message, ::testing::HasSubstr("objective.value_coefficient"));
 }
 
-TEST(Explanation, SignalsThatOnlySomeRowsHaveAndNobodyReadsDoNotMatter) {
+TEST(Explanation, UnreadSignalsMayBeMissingInSomeRows) {
   RandomStream random(5);
   Rows rows(random);
   const auto before = explain_steps({}, rows.all, rows.credit);

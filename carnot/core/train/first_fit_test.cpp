@@ -1,18 +1,17 @@
-#include "carnot/core/train/first_fit.h"
-
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <utility>
 
 #include "carnot/core/base/random.h"
+#include "carnot/core/train/packing.h"
 
 namespace carnot {
 namespace {
 
 using Boxed = std::vector<std::vector<std::size_t>>;
 
-/// As the definition says: every box is looked at.
+/// By definition: every bin is tried.
 Boxed looked_for(const std::vector<int>& sizes, int room) {
   std::vector<std::pair<int, std::size_t>> order;
   for (std::size_t i = 0; i < sizes.size(); ++i) order.emplace_back(-sizes[i], i);
@@ -33,7 +32,7 @@ Boxed looked_for(const std::vector<int>& sizes, int room) {
   return boxes;
 }
 
-TEST(FirstFit, PutsThingsWhereLookingThroughAllBoxesPutsThem) {
+TEST(FirstFit, EqualsASearchThroughAllBins) {
   RandomStream random(3);
   for (int trial = 0; trial < 500; ++trial) {
     std::vector<int> sizes(random.below(60));
@@ -44,7 +43,7 @@ TEST(FirstFit, PutsThingsWhereLookingThroughAllBoxesPutsThem) {
   }
 }
 
-TEST(FirstFit, GivesAThingThatIsTooLargeABoxOfItsOwn) {
+TEST(FirstFit, GivesAnItemThatIsTooLargeItsOwnBin) {
   EXPECT_EQ(first_fit_decreasing(std::vector<int>{3, 9, 1}, 4), (Boxed{{1}, {0, 2}}));
   EXPECT_EQ(first_fit_decreasing({}, 4), Boxed{});
 }

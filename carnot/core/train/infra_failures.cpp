@@ -47,7 +47,7 @@ void warn_of_failures(const std::string& where, const std::vector<std::string>& 
   const std::size_t shown = std::min(kShown, failures.size());
   for (std::size_t i = 0; i < shown; ++i) log_warning(where + ": " + failures[i]);
   if (shown < failures.size())
-    log_warning(where + ": and " + std::to_string(failures.size() - shown) + " failures more");
+    log_warning(where + ": and " + std::to_string(failures.size() - shown) + " more failures");
 }
 
 }  // namespace carnot

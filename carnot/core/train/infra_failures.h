@@ -17,14 +17,13 @@ struct FailureCount {
 };
 FailureCount count_failures(const std::vector<Group>& groups);
 
-/// Fails if more than the share `limit` failed; `failures` are the sentences of Rollout, of which the first is
-/// quoted.
+/// Fails if more than the share `limit` failed; `failures` are Rollout's sentences; the first is quoted.
 Status check_failures(const FailureCount& count, double limit, const std::vector<std::string>& failures);
 
-/// Warns of trajectories whose prompts left no room for a response; fails if all are such.
+/// Warns of trajectories whose prompts left no room for a response; fails if that holds for all.
 Status check_room(const std::string& where, const std::vector<Group>& groups, int max_context_tokens);
 
-/// Warns of the first few, and of how many there are next to them.
+/// Warns of the first few, and says how many more there are.
 void warn_of_failures(const std::string& where, const std::vector<std::string>& failures);
 
 }  // namespace carnot

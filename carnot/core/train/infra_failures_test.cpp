@@ -24,7 +24,7 @@ TEST(InfraFailures, AreCountedOverAllGroups) {
   EXPECT_EQ(count.all, 8);
 }
 
-TEST(InfraFailures, MayReachTheLimitAndNotPassIt) {
+TEST(InfraFailures, MayReachTheLimitButNotExceedIt) {
   EXPECT_TRUE(check_failures({.failed = 4, .all = 8}, 0.5, {}).ok());
   EXPECT_TRUE(check_failures({.failed = 0, .all = 8}, 0, {}).ok());
   EXPECT_TRUE(check_failures({.failed = 8, .all = 8}, 1, {}).ok());
@@ -45,7 +45,7 @@ std::vector<Group> groups_with(int empty, int answered) {
   return {group};
 }
 
-TEST(Room, IsMissedWhereAPromptLeavesNone) {
+TEST(Room, IsReportedMissingIfAPromptLeavesNone) {
   std::vector<std::string> warnings;
   const auto before = set_log_sink([&](LogLevel, const std::string& message) { warnings.push_back(message); });
   EXPECT_TRUE(check_room("training step 2", groups_with(0, 4), 256).ok());

@@ -1,6 +1,7 @@
 #include "carnot/core/train/model_bundle.h"
 
 #include <ATen/Parallel.h>
+#include <ATen/Version.h>
 
 #include <algorithm>
 #include <limits>
@@ -8,6 +9,7 @@
 #include <system_error>
 #include <thread>
 
+#include "carnot/core/base/check.h"
 #include "carnot/core/base/log.h"
 #include "carnot/core/base/random.h"
 #include "carnot/core/base/saturating.h"
@@ -20,6 +22,7 @@
 #include "carnot/core/kernel/kernel_choice.h"
 #include "carnot/core/nn/cpu_memory.h"
 #include "carnot/core/nn/cuda_backend.h"
+#include "carnot/core/nn/linear.h"
 #include "carnot/core/text/bpe_training.h"
 #include "carnot/core/text/template_chat.h"
 
@@ -115,7 +118,23 @@ Result<Source> source_of(const Recipe& recipe, const fs::path& pretrained, const
   return Source{.model = pretrained, .tokenizer = *tokenizer};
 }
 
-/// Lets the model folder's end tokens end a message; a model made here gets small files of its own.
+/// A dtype of "auto" becomes the one that the model's weights are stored in, or float32.
+Status settle_dtype(Recipe& recipe, const Source& source, const fs::path& pretrained) {
+  std::string& dtype = recipe.run.dtype;
+  if (dtype != "auto") return Done{};
+  dtype = "float32";
+  if (source.model.empty()) return Done{};
+  const bool on_base = holds_adapters(source.model) && !pretrained.empty();  // which may have moved
+  CARNOT_ASSIGN_OR_RETURN(const auto stored, stored_dtype(on_base ? pretrained : source.model));
+  if (stored == at::kBFloat16) dtype = "bfloat16";
+  if (stored == at::kDouble) dtype = "float64";
+  const std::string why = stored == at::kHalf ? ": it holds every number of the stored float16, which is not trained in"
+                                              : ", as the weights are stored";
+  log_info("dtype: " + dtype + why);
+  return Done{};
+}
+
+/// Lets the model folder's end tokens end a message; a model made here gets its own small files.
 Status finish_chat(ModelBundle& bundle, const Source& source) {
   if (source.model.empty()) bundle.model_files.merge(new_model_files(*bundle.chat));
   CARNOT_ASSIGN_OR_RETURN(const auto generation, generation_config(bundle.model_files, source.model.string()));
@@ -169,6 +188,10 @@ at::TensorOptions tensor_options(const RunOptions& run) {
   return at::TensorOptions().dtype(scalar_type(run.dtype)).device(at::Device(run.device));
 }
 
+std::string own_kernels(const RunOptions& run) {
+  return kernel_sets(tensor_options(run).dtype().toScalarType()) + " (LibTorch's: " + at::get_cpu_capability() + ")";
+}
+
 Status ModelBundle::prepare_device(const RunOptions& run) {
   CARNOT_RETURN_IF_ERROR(kernel::check_kernel_choice());
   if (run.device == "cuda")
@@ -206,6 +229,7 @@ Result<ModelBundle> ModelBundle::open(Recipe& recipe, const std::optional<fs::pa
   bundle.config = config;
   CARNOT_RETURN_IF_ERROR(finish_chat(bundle, source));
   CARNOT_RETURN_IF_ERROR(settle_adapters(recipe, checkpoint));
+  CARNOT_RETURN_IF_ERROR(settle_dtype(recipe, source, bundle.pretrained));
   bundle.checkpoint = checkpoint;
   return bundle;
 }
@@ -255,6 +279,11 @@ std::int64_t cache_blocks(const RolloutSettings& options, std::int64_t trajector
   const Saturating tokens = options.cache_tokens > 0 ? options.cache_tokens : context * trajectories;
   // A partly filled block per trajectory, and the prompts' own.
   return ((tokens + kBlockTokens - 1) / kBlockTokens + Saturating(2) * trajectories).value();
+}
+
+void Generation::give_back_memory() {
+  CARNOT_CHECK_EQ(engine->free_blocks(), runner->num_blocks());
+  runner->give_back_memory();
 }
 
 Generation make_generation(const ModelBundle& bundle, const RolloutSettings& options, std::int64_t trajectories) {

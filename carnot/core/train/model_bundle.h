@@ -31,13 +31,14 @@ struct ModelBundle {
   std::unique_ptr<Model> reference;    ///< the policy at the start of training, where the method needs it
   std::unique_ptr<ValueModel> critic;  ///< where the method needs values
 
-  /// Threads, device and dtype as the recipe says. Fails if the device is not there.
+  /// Threads and device as the recipe says. Fails if the device is not there.
   static Status prepare_device(const RunOptions& run);
 
   /// Prepares the environment, then makes tokenizer and chat and finds out the policy's shape: of a checkpoint folder,
   /// of model.path, or of random weights with a tokenizer trained from the environment's texts. No weights yet. The end
   /// tokens of config.json and generation_config.json end a message as the chat format's do. Fills in what a folder
-  /// decides: the recipe's lora.*, and a tokenizer.chat of "auto"; and train.steps, where the recipe counts epochs.
+  /// decides: the recipe's lora.*, a tokenizer.chat and a dtype of "auto"; and train.steps, where the recipe counts
+  /// epochs.
   static Result<ModelBundle> open(Recipe& recipe, const std::optional<std::filesystem::path>& checkpoint = {});
 
   /// The policy's weights and adapters. SFT or a checkpoint may then fill them.
@@ -52,12 +53,20 @@ struct ModelBundle {
   at::TensorOptions tensor_options() const { return policy->options(); }
 };
 
+/// REQUIRES: the dtype is settled, by open().
 at::TensorOptions tensor_options(const RunOptions& run);
+
+/// This machine's kernels for the number type of `run`: "avx512 (LibTorch's: AVX512)". Where the words are equal,
+/// forward passes have equal bits.
+std::string own_kernels(const RunOptions& run);
 
 /// A KV cache and an engine for `trajectories` at a time.
 struct Generation {
   std::unique_ptr<DecoderRunner> runner;
   std::unique_ptr<Engine> engine;
+
+  /// Between rollouts: KvCache::give_back_memory(). REQUIRES: the engine has no sequences.
+  void give_back_memory();
 };
 Generation make_generation(const ModelBundle& bundle, const RolloutSettings& options, std::int64_t trajectories);
 

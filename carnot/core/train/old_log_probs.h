@@ -1,7 +1,7 @@
 // train/old_log_probs.h -- where the old policy's log-probabilities come from: the rollout, or a pass of the policy.
 //
 // Carnot's kernels give a token the same bits in both (docs/numerics.md). So `rollout.old_log_probs: auto` takes the
-// rollout's, but for groups that other weights or other kernels sampled.
+// rollout's, except for groups that other weights or other kernels sampled.
 #pragma once
 
 #include <cstdint>
@@ -18,10 +18,10 @@ struct OldLogProbs {
   const Model& policy;
   std::int64_t version = 0;  ///< optimizer steps that have updated the policy
 
-  /// Whether the group's are the rollout's.
+  /// Whether the group's log-probabilities are the rollout's.
   bool are_reused(const Group& group) const;
 
-  /// Share of the groups whose are.
+  /// Share of the groups for which they are.
   double reused_share(std::span<const Group> groups) const;
 
   /// Fills LogProbOld and EntropyOld; leaves that do not count have NaN there.

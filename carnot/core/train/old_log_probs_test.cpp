@@ -1,4 +1,4 @@
-// Steps with `rollout.old_log_probs: auto` leave what they leave with `recompute`, to the bit.
+// Steps with `rollout.old_log_probs: auto` give the same results as with `recompute`, bit for bit.
 #include "carnot/core/train/old_log_probs.h"
 
 #include <ATen/Functions.h>
@@ -98,9 +98,9 @@ INSTANTIATE_TEST_SUITE_P(Recipes, OldLogProbsOf,
                          ::testing::Values(Settings{}, Settings{"rollout.temperature=0.6"},
                                            Settings{"rollout.top_k=9", "rollout.top_p=0.8"}, Settings{"dtype=bfloat16"},
                                            Settings{"lora.rank=4"}, Settings{"method=arpo"}, Settings{"method=dapo"},
-                                           Settings{"train.epochs=2", "train.shared_prefixes=once"}));
+                                           Settings{"train.epochs=2", "train.shared_prefixes=repeated"}));
 
-TEST_P(OldLogProbsOf, TheRolloutHaveTheBitsOfAPass) {
+TEST_P(OldLogProbsOf, TheRolloutEqualAPassBitForBit) {
   const Trained with_auto = trained_with(GetParam(), "auto"), recomputed = trained_with(GetParam(), "recompute");
   EXPECT_EQ(with_auto.reused, (std::vector<double>{1, 1}));
   EXPECT_EQ(recomputed.reused, (std::vector<double>{0, 0}));
@@ -130,7 +130,8 @@ TEST(OldLogProbs, OfWhatOlderWeightsSampledComeFromAPass) {
   EXPECT_FALSE(with_auto.groups == trained_with({}, "rollout", age).groups);
 }
 
-// Synchronously they are measured again where they come in (Workers.WithOtherKernelsAreToldApartAndMeasuredAgain).
+// Synchronously they are measured again where they come in
+// (Workers.WithOtherKernelsAreDetectedAndTheirSamplesMeasuredAgain).
 TEST(OldLogProbs, OfWhatOtherKernelsSampledAheadComeFromAPass) {
   const Change sample_elsewhere = [](std::vector<Group>& groups) { disturb(groups[1]); };
   const Settings ahead = {"rollout.workers=nats://127.0.0.1:4222", "rollout.max_staleness=1",

@@ -1,6 +1,7 @@
 #include "carnot/core/train/options.h"
 
 #include "carnot/core/base/thread_pool.h"
+#include "carnot/core/train/control_reward.h"
 
 namespace carnot {
 
@@ -8,7 +9,10 @@ void RunOptions::fields(FieldVisitor& visit) {
   visit.field("seed", seed, "of every random decision of the run", at_least(0));
   visit.field("threads", threads, "of the kernels; 0: one per processor", between(0, kMaxThreads));
   visit.field("device", device, "where tensors live", one_of({"cpu", "cuda"}));
-  visit.field("dtype", dtype, "of weights and activations", one_of({"float32", "float64", "bfloat16"}));
+  visit.field("dtype", dtype,
+              "of weights and activations; auto: the one that the model's weights are stored in (of float16: float32), "
+              "float32 for random weights",
+              one_of({"auto", "float32", "float64", "bfloat16"}));
   visit.field("run_folder", run_folder, "folder that the run writes into; made if need be");
   visit.field("resume", resume,
               "never, auto (from the run folder's latest checkpoint if there is one), or a checkpoint folder");
@@ -37,17 +41,25 @@ void TokenizerOptions::fields(FieldVisitor& visit) {
               at_least(0));
   visit.field("chat", chat,
               "chat family that renders messages; template: the template in the tokenizer's folder; auto: the family "
-              "whose template that is, else template; chatml where there is none");
+              "with that template, else template; chatml without one");
   visit.field("control_tokens_in_messages", control_tokens_in_messages,
               "control tokens (<|im_end|>) in what the environment says are tokens; otherwise they are spelled out");
 }
 
 void SftOptions::fields(FieldVisitor& visit) {
   visit.field("steps", steps, "optimizer steps of SFT on demonstrations; 0: none", count_from(0));
+  visit.field("source", source,
+              "file of demonstrations, or a list of files: rows of messages, of prompt and completion, or of "
+              "trajectories, of which those that succeeded are taken; empty: the environment's script demonstrates");
+  visit.field("held_out_share", held_out_share, "share of those rows that is held out, drawn by the seed",
+              Limits{.low = 0, .high = 1, .open_high = true});
   visit.field("batch_tokens", batch_tokens, "tokens of one step's demonstrations", at_least(1));
-  visit.field("context_weight", context_weight, "loss weight of tokens that the demonstrator did not say",
+  visit.field("context_weight", context_weight,
+              "loss weight of tokens that the demonstrator did not say; with sft.source 0 unless it is set",
               between(0, 1));
   visit.field("log_every", log_every, "steps between lines of metrics", count_from(1));
+  visit.field("eval_every", eval_every, "steps between measurements of the held-out loss; 0: at the end only",
+              count_from(0));
   schedule.fields(visit);
   optimizer.fields(visit);
 }
@@ -134,11 +146,10 @@ void TrainOptions::fields(FieldVisitor& visit) {
   visit.field("epochs", epochs, "passes over a step's trajectories", at_least(1));
   visit.field("mini_batches", mini_batches, "optimizer steps of one pass", at_least(1));
   visit.field("micro_batch_tokens", micro_batch_tokens, "tokens of one forward and backward pass", at_least(1));
-  visit.field(
-      "shared_prefixes", shared_prefixes,
-      "what trajectories of a group begin with alike, as prompts and shared turns; repeated: computed for each of "
-      "them; once: for all in a micro-batch, with gradients that differ in rounding",
-      one_of({"repeated", "once"}));
+  visit.field("shared_prefixes", shared_prefixes,
+              "what trajectories of a group begin with alike, as prompts and shared turns; once: computed for all in a "
+              "micro-batch; repeated: for each of them, with gradients that differ in rounding",
+              one_of({"once", "repeated"}));
   visit.field("activation_checkpointing", activation_checkpointing,
               "layers keep their input alone and run again in the backward pass: less memory, a third more time, the "
               "same bits");
@@ -161,6 +172,10 @@ void TrainOptions::fields(FieldVisitor& visit) {
               "checkpoints that keep the optimizer, two thirds of their size; last: a run continues from the latest "
               "alone",
               one_of({"all", "last"}));
+  visit.field("reward", reward,
+              "environment: what it pays; controls that know nothing of the task: random (0 or 1), or format (1 where "
+              "the episode ended with a valid action)",
+              one_of(kRewardWords));
   visit.field("max_infra_failures", max_infra_failures,
               "share of a step's or an evaluation's trajectories that may be lost to infrastructure failures; beyond, "
               "the run ends",
@@ -195,8 +210,8 @@ void TrackOptions::fields(FieldVisitor& visit) {
 void EvaluationOptions::fields(FieldVisitor& visit) {
   visit.field("every", every, "training steps between evaluations; 0: before and after only", count_from(0));
   visit.field("before_training", before_training, "evaluate before the first training step");
-  visit.field("tasks", tasks, "validation tasks", at_least(1));
-  visit.field("samples", samples, "trajectories a task", at_least(1));
+  visit.field("tasks", tasks, "validation tasks; 0: no evaluation, after carnot sft alone", at_least(0));
+  visit.field("samples", samples, "trajectories per task", at_least(1));
   visit.field("temperature", temperature, "of evaluation; 0: greedy", at_least(0));
   visit.field("top_p", top_p, "of evaluation", between(0, 1));
   visit.field("breakdown", breakdown,

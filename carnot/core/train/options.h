@@ -21,7 +21,7 @@ struct RunOptions {
   std::int64_t seed = 0;
   int threads = 0;  ///< of the kernels; 0: one per processor
   std::string device = "cpu";
-  std::string dtype = "float32";
+  std::string dtype = "auto";  ///< auto | float32 | float64 | bfloat16; ModelBundle::open() settles "auto"
   std::string run_folder = "runs/run";
   std::string resume = "never";           ///< never | auto | a checkpoint folder
   std::string resume_changes = "refuse";  ///< refuse | allow: settings other than the recorded ones
@@ -49,15 +49,18 @@ struct TokenizerOptions {
   void fields(FieldVisitor& visit);
 };
 
-/// `sft.*`: supervised fine-tuning on demonstrations of the environment's scripted agent.
+/// `sft.*`: supervised fine-tuning on demonstrations.
 struct SftOptions {
-  std::int64_t steps = 0;  ///< 0: none
+  std::int64_t steps = 0;             ///< 0: none
+  std::vector<std::string> source{};  ///< files of rows; empty: the environment's scripted agent demonstrates
+  double held_out_share = 0.1;        ///< of those rows
   int batch_tokens = 2048;
-  double context_weight = 0.3;  ///< weight of the loss on tokens that the script did not say
+  double context_weight = 0.3;  ///< weight of the loss on tokens that were not said by whoever demonstrates
   ScheduleOptions schedule{
       .learning_rate = 3e-3, .warmup_steps = 30, .decay = "linear", .decay_start = 0.5, .final_share = 0.05};
   OptimizerOptions optimizer{.beta2 = 0.98, .weight_decay = 0.05};
   std::int64_t log_every = 50;
+  std::int64_t eval_every = 100;  ///< steps between measurements of the held-out loss; 0: at the end only
 
   void fields(FieldVisitor& visit);
 };
@@ -95,7 +98,7 @@ struct RolloutSettings {
   std::string old_log_probs = "auto";  ///< auto | recompute | rollout: where LogProbOld comes from
   int log_prob_tokens = 4096;          ///< of one log-prob pass
   std::vector<std::string> extra_signals{};  ///< signals that are measured and written though no method asks for them
-  std::string answer_lead{};  ///< what comes before the answer in an info gain pass; empty: the environment's own
+  std::string answer_lead{};  ///< what precedes the answer in an information gain pass; empty: the environment's own
   WorkerOptions workers{};
 
   void fields(FieldVisitor& visit);
@@ -106,20 +109,22 @@ struct TrainOptions {
   std::int64_t steps = 100;
   double task_epochs = 0;               ///< passes over the environment's tasks, instead of `steps`; 0: `steps` counts
   std::int64_t max_sampled_tokens = 0;  ///< training ends with the step that reaches it; 0: no limit
-  int groups_per_step = 16;             ///< tasks a step
+  int groups_per_step = 16;             ///< tasks per step
   int epochs = 1;                       ///< passes over a step's trajectories
-  int mini_batches = 1;                 ///< optimizer steps a pass
+  int mini_batches = 1;                 ///< optimizer steps per pass
   int micro_batch_tokens = 4096;
-  std::string shared_prefixes = "repeated";  ///< repeated | once: what a group's trajectories begin with alike
-  bool activation_checkpointing = false;     ///< layers run again in the backward pass
+  std::string shared_prefixes =
+      "once";  ///< once | repeated: how prefixes that a group's trajectories share are computed
+  bool activation_checkpointing = false;  ///< layers run again in the backward pass
   ScheduleOptions schedule{};
   OptimizerOptions optimizer{};
   std::int64_t save_every = 0;  ///< steps between checkpoints; 0: by time and at the end only
   double save_minutes = 10;     ///< since the last checkpoint, after which the next step's end writes one; 0: never
   std::int64_t max_checkpoints = 2;
   std::string save_optimizer = "all";  ///< all | last: which of them can be continued from
-  int virtual_shards = 0;              ///< parts of an update whose gradients are added in their order; 0: one a rank
+  int virtual_shards = 0;              ///< parts of an update whose gradients are added in their order; 0: one per rank
   std::string gradient_reduction = "ordered";  ///< ordered | fast: how the ranks' gradients become one
+  std::string reward = "environment";          ///< environment | random | format: train/control_reward.h
   double max_infra_failures = 0.5;  ///< share of a step's or an evaluation's trajectories; beyond: the run ends
   bool keep_rollouts = true;        ///< write rollouts/step_N.jsonl
 
@@ -144,13 +149,13 @@ struct CriticOptions {
 
 /// `memory.*`: of the prediction before a run starts (run/memory_budget.h).
 struct MemoryOptions {
-  std::string check = "refuse";      ///< refuse | warn | off: where the prediction is more than there is
+  std::string check = "refuse";      ///< refuse | warn | off: if the prediction exceeds the available memory
   std::int64_t limit_megabytes = 0;  ///< 0: what the machine or the control group has available
 
   void fields(FieldVisitor& visit);
 };
 
-/// `track.*`: a program that is told about the run while it runs (docs/trackers.md).
+/// `track.*`: a program that receives the run's progress (docs/trackers.md).
 struct TrackOptions {
   std::vector<std::string> command{};  ///< empty: none
   int transcripts = 4;                 ///< of a training step

@@ -3,15 +3,19 @@
 #include <ATen/Functions.h>
 
 #include <algorithm>
+#include <bit>
+#include <cstdint>
+#include <limits>
 #include <map>
+#include <numeric>
 #include <span>
 #include <utility>
 
 #include "carnot/core/base/check.h"
-#include "carnot/core/credit/entropy_scale.h"
+#include "carnot/core/base/random.h"
+#include "carnot/core/credit/entropy_modulate.h"
 #include "carnot/core/data/prefix_tree.h"
 #include "carnot/core/rollout/log_prob_pass.h"
-#include "carnot/core/train/first_fit.h"
 
 namespace carnot {
 namespace {
@@ -273,7 +277,72 @@ struct Builder {
   }
 };
 
+/// Bins by number, with the room that each has left; one that is not open yet takes anything.
+class Boxes {
+ public:
+  explicit Boxes(std::size_t most) : leaves_(std::bit_ceil(std::max<std::size_t>(1, most))), left_(2 * leaves_, kAny) {}
+
+  /// The first bin that has room for `size`.
+  std::size_t first(std::int64_t size) const {
+    std::size_t node = 1;
+    while (node < leaves_) node = left_[2 * node] >= size ? 2 * node : 2 * node + 1;
+    return node - leaves_;
+  }
+
+  void put(std::size_t box, std::int64_t size, std::int64_t room) {
+    std::size_t node = leaves_ + box;
+    left_[node] = (left_[node] == kAny ? room : left_[node]) - size;
+    for (node /= 2; node > 0; node /= 2) left_[node] = std::max(left_[2 * node], left_[2 * node + 1]);
+  }
+
+ private:
+  static constexpr std::int64_t kAny = std::numeric_limits<std::int64_t>::max();
+
+  std::size_t leaves_;
+  std::vector<std::int64_t> left_;  ///< a tree: each node has the most of its two children
+};
+
 }  // namespace
+
+std::vector<std::vector<int>> split_minibatches(std::span<const Trajectory> trajectories,
+                                                const MinibatchOptions& options) {
+  CARNOT_CHECK_GE(options.count, 1);
+  std::vector<std::vector<int>> units;
+  int last_group = -1;
+  for (std::size_t i = 0; i < trajectories.size(); ++i) {
+    if (!trajectories[i].leaf().is_included()) continue;
+    const bool joins = options.unit == MinibatchUnit::Group && trajectories[i].group_index == last_group;
+    if (!joins) units.emplace_back();
+    units.back().push_back(static_cast<int>(i));
+    last_group = trajectories[i].group_index;
+  }
+  if (options.shuffle) RandomStream(options.seed).shuffle(units);
+
+  const std::size_t parts = std::min(static_cast<std::size_t>(options.count), units.size());
+  std::vector<std::vector<int>> minibatches(parts);
+  for (std::size_t part = 0; part < parts; ++part) {
+    for (std::size_t u = units.size() * part / parts; u < units.size() * (part + 1) / parts; ++u)
+      minibatches[part].insert(minibatches[part].end(), units[u].begin(), units[u].end());
+    std::sort(minibatches[part].begin(), minibatches[part].end());
+  }
+  return minibatches;
+}
+
+std::vector<std::vector<std::size_t>> first_fit_decreasing(std::span<const int> sizes, int room) {
+  std::vector<std::size_t> order(sizes.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return sizes[a] > sizes[b]; });
+  Boxes boxes(sizes.size());
+  std::vector<std::vector<std::size_t>> things;
+  for (const std::size_t thing : order) {
+    const std::size_t box = boxes.first(sizes[thing]);
+    boxes.put(box, sizes[thing], room);
+    if (box == things.size()) things.emplace_back();
+    things[box].push_back(thing);
+  }
+  for (auto& in_box : things) std::sort(in_box.begin(), in_box.end());
+  return things;
+}
 
 std::vector<MicroBatch> pack(std::span<const Trajectory> trajectories, const CreditTable& credit,
                              std::span<const int> step, const PackingOptions& options) {

@@ -1,6 +1,6 @@
 // train/packing.h -- trajectories and their credit to packed micro-batches: what one optimizer step computes.
 //
-// A growing trajectory is one sequence; every fresh turn begins one of its own. Sequences follow one another
+// A growing trajectory is one sequence; every fresh turn begins its own. Sequences follow one another
 // without padding, and end at the last row that predicts a sampled token. Trajectories that do not count are left out
 // of everything. What trajectories of a group begin with alike (the prompt, turns that branches share) is computed for
 // each of them, or once for all that are in the same micro-batch.
@@ -31,7 +31,7 @@ struct PackingOptions {
   bool share_prefixes = false;
   int shards = 1;       ///< micro-batches are made so small that each of this many shards can have about as many rows
   double constant = 0;  ///< Denominators::constant
-  /// Advantages are multiplied by AEPO's factor of the token's EntropyOld among the step's (credit/entropy_scale.h).
+  /// Advantages are multiplied by AEPO's factor of the token's EntropyOld among the step's (credit/entropy_modulate.h).
   /// 0: off. REQUIRES the column EntropyOld where it is not 0.
   double entropy_scale = 0;
   /// A signal that only some trajectories have is absent from all, as in rows from outside; else it is a bug.
@@ -56,6 +56,24 @@ struct MicroBatch {
   LossInputs inputs{};               ///< all but the current policy's tensors; float64
   Denominators step{};               ///< the optimizer step's, for policy_loss
 };
+
+enum class MinibatchUnit { Group, Trajectory };
+
+struct MinibatchOptions {
+  int count = 1;                              ///< optimizer steps per training step; fewer if there are fewer units
+  MinibatchUnit unit = MinibatchUnit::Group;  ///< what is never split
+  bool shuffle = true;
+  std::uint64_t seed = 0;  ///< of the shuffle: derive_seed(run's seed, "minibatches", training step and epoch)
+};
+
+/// Splits a training step's included trajectories into optimizer steps of nearly equal numbers of units.
+/// No part is empty; every trajectory is in exactly one.
+std::vector<std::vector<int>> split_minibatches(std::span<const Trajectory> trajectories,
+                                                const MinibatchOptions& options);
+
+/// First-fit by decreasing size; among equals the earlier item first. An item larger than `room` gets its own bin.
+/// Returns the items of each bin, in ascending order. Takes O(n log n) time.
+std::vector<std::vector<std::size_t>> first_fit_decreasing(std::span<const int> sizes, int room);
 
 /// The trajectories of one optimizer step, in micro-batches. `step` lists indices into `trajectories`; those that do
 /// not count are left out. First-fit by decreasing length: the same trajectories always pack alike.

@@ -13,7 +13,6 @@
 #include "carnot/core/base/check.h"
 #include "carnot/core/nn/model.h"
 #include "carnot/core/nn/token_statistics.h"
-#include "carnot/core/train/minibatches.h"
 #include "testing/absent_members.h"
 #include "testing/random_groups.h"
 
@@ -110,7 +109,7 @@ TEST(Packing, HoldsEverySampledTokenOnceBehindItsOwnContext) {
   }
 }
 
-TEST(Packing, CarriesEachTokensSignalsAndCredit) {
+TEST(Packing, HoldsEachTokensSignalsAndCredit) {
   RandomStream random(2);
   const Step step = random_step(random);
   for (const MicroBatch& batch : pack(step.all, step.credit, step.indices, {.max_tokens = 40})) {
@@ -221,7 +220,7 @@ TEST(Packing, DenominatorsAreTheWholeStepsInEveryMicroBatch) {
   }
 }
 
-TEST(Packing, KeepsToItsLimitUnlessOneUnitIsLonger) {
+TEST(Packing, StaysWithinItsLimitUnlessOneUnitIsLonger) {
   RandomStream random(5);
   for (int trial = 0; trial < 20; ++trial) {
     const Step step = random_step(random);
@@ -291,7 +290,7 @@ std::map<std::string, at::Tensor> tensors_of(const MicroBatch& batch) {
   return tensors;
 }
 
-TEST(Packing, IsTheSameToTheBitWhenAbsentMembersAreRemoved) {
+TEST(Packing, IsBitwiseEqualWhenAbsentMembersAreRemoved) {
   RandomStream random(9);
   int absent = 0;
   for (int trial = 0; trial < 40; ++trial) {
@@ -314,7 +313,7 @@ TEST(Packing, IsTheSameToTheBitWhenAbsentMembersAreRemoved) {
       const auto tensors = tensors_of(a[m]), others = tensors_of(b[m]);
       for (const auto& [name, tensor] : tensors) {
         const at::Tensor& other = others.at(name);
-        // Targets of a critic may be none: compared as bits.
+        // Targets of a critic may be NaN: compared as bits.
         EXPECT_TRUE(at::equal(tensor.view(at::kLong), other.view(at::kLong))) << name;
       }
     }
@@ -373,7 +372,7 @@ TEST(Packing, AnyPackingGivesTheSameGradientOfARealModel) {
     }
 }
 
-TEST(Packing, HasTheRowsOfAGroupsDifferentBeginningsWherePrefixesAreShared) {
+TEST(Packing, HasEveryDistinctPrefixOnceIfPrefixesAreShared) {
   // Four answers of two tokens to a prompt of five, the second of which branches off behind the first's first token.
   Group group{.uid = "g"};
   for (int answer = 0; answer < 4; ++answer) {

@@ -141,6 +141,13 @@ void check_loaded_parts(ConfigReader& reader, Recipe& recipe) {
   recipe.tokenizer.vocab_size = TokenizerOptions{}.vocab_size;
 }
 
+/// Own rows are trained on where they say something.
+void settle_demonstrations(ConfigReader& reader, SftOptions& sft) {
+  if (!sft.source.empty() && !reader.given("sft.context_weight")) sft.context_weight = 0;
+  if (!sft.source.empty()) return;
+  for (const char* key : {"sft.held_out_share", "sft.eval_every"}) reader.unread(key, "sft.source names no file");
+}
+
 Result<Recipe> resolved(ConfigReader& reader) {
   Recipe recipe;
   reader.read("", recipe.run);
@@ -149,6 +156,7 @@ Result<Recipe> resolved(ConfigReader& reader) {
   reader.read("tokenizer", recipe.tokenizer);
   read_environment(reader, recipe);
   reader.read("sft", recipe.sft);
+  settle_demonstrations(reader, recipe.sft);
   reader.read("rollout", recipe.rollout);
   read_method(reader, recipe);
   reader.read("train", recipe.train);
@@ -232,6 +240,8 @@ Result<Recipe> Recipe::parse(std::string_view text, const std::string& name,
 }
 
 Status Recipe::check_trainable() const {
+  if (evaluation.tasks == 0)
+    return Error{"eval.tasks: is 0, and training ends with an evaluation; expected at least 1"};
   if (train.steps == 0 || rollout.options.group_size > 1 || !needs_siblings(method)) return Done{};
   return Error{"rollout.group_size: is 1, and " + method.name +
                " compares the trajectories of a group: every advantage would be 0; expected at least 2"};

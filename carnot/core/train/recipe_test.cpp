@@ -53,14 +53,14 @@ TEST(Recipe, RefusesACriticsLossWithoutValueTargets) {
   EXPECT_EQ(refusal({"method=ppo", "objective.value_coefficient=0.5"}), "");
 }
 
-TEST(Recipe, LetsASwitchLeaveOtherKeysAtTheirDefaults) {
+TEST(Recipe, LetsABoolLeaveOtherKeysAtTheirDefaults) {
   EXPECT_EQ(refusal({"method=aepo", "method.aepo.branching=false", "method.aepo.branch.penalty=0.2"}), "");
   EXPECT_THAT(refusal({"method=aepo", "method.aepo.branching=false", "method.aepo.branch.penalty=0.3"}),
               HasSubstr("has no effect: branching is false"));
   EXPECT_EQ(refusal({"method=grpo + aem", "method.aem.lambda=0", "method.aem.gate=0.3"}), "");
 }
 
-TEST(Recipe, PutsAFilterBehindAnyBase) {
+TEST(Recipe, AcceptsAFilterWithAnyBase) {
   EXPECT_EQ(recipe_of({"method=grpo"}).method.filter.name, "none");
   const Method actfocus =
       recipe_of({"method=grpo + actfocus", "filter=keep_most_varied", "filter.keep_share=0.25"}).method;
@@ -176,7 +176,7 @@ std::vector<std::string> keys_passed_over(const Recipe& recipe) {
   return keys;
 }
 
-TEST(RecordedRecipe, OfTheFirstVersionPassesOverWhatHadNoEffect) {
+TEST(RecordedRecipe, OfTheFirstVersionIgnoresWhatHadNoEffect) {
   const std::string path = source_path("tests/golden/first_version/unread.yaml");
   const auto written = Recipe::load(path, {});
   ASSERT_FALSE(written) << "a user's recipe with such keys is refused";
@@ -204,7 +204,7 @@ TEST(RecordedRecipe, StillRefusesOverridesWithoutEffect) {
   EXPECT_TRUE(Recipe::load_recorded(path, {"eval.tasks=7"}));
 }
 
-TEST(RecordedRecipe, OfTheFirstVersionMeansByPaperWhatIsCarnotToday) {
+TEST(RecordedRecipe, OfTheFirstVersionReadsPaperAsTodaysCarnot) {
   const std::string path = source_path("tests/golden/first_version/arpo.yaml");
   auto recorded = Recipe::load_recorded(path, {});
   ASSERT_TRUE(recorded) << recorded.error().message;
@@ -237,7 +237,7 @@ TEST(Recipe, RefusesAnEmptyFile) {
   std::filesystem::remove(path);
 }
 
-TEST(Recipe, SaysInPlainWordsWhatAMistypedMethodMeant) {
+TEST(Recipe, SuggestsWhatAMistypedNameMeant) {
   EXPECT_EQ(refusal({"method=grop"}), "command line: method: there is no method 'grop'; did you mean 'grpo'?");
   EXPECT_THAT(refusal({"env=sokobann"}),
               HasSubstr("command line: env: there is no environment 'sokobann'; did you mean 'sokoban'?"));
@@ -245,7 +245,7 @@ TEST(Recipe, SaysInPlainWordsWhatAMistypedMethodMeant) {
   EXPECT_EQ(refusal({"critic.lr=1e-5"}), "command line: critic.lr: unknown key; did you mean critic.learning_rate?");
 }
 
-TEST(Recipe, KnowsTheKeysThatVerlsAndFamiliarNamesStandFor) {
+TEST(Recipe, KnowsVerlsKeysAndFamiliarNames) {
   std::set<std::string> known;
   for (const std::string method : {"ppo", "grpo", "dapo"}) {
     const FieldTable table = recipe_of({"method=" + method, "env=gsm8k"}).table();
@@ -259,7 +259,7 @@ TEST(Recipe, KnowsTheKeysThatVerlsAndFamiliarNamesStandFor) {
     EXPECT_TRUE(known.contains(std::string(familiar_key(word)))) << word;
 }
 
-TEST(Recipe, TakesACommonVerlCommandLine) {
+TEST(Recipe, AcceptsACommonVerlCommandLine) {
   const Recipe recipe = recipe_of({"algorithm.adv_estimator=grpo",
                                    "data.train_batch_size=32",
                                    "data.max_prompt_length=512",
@@ -334,7 +334,7 @@ std::vector<FieldRow> numeric_rows(const std::vector<std::string>& settings, con
   return rows;
 }
 
-/// An environment of these settings either says what is wrong or opens a task.
+/// An environment with these settings either reports what is wrong or opens a task.
 void open_a_task(Recipe& recipe) {
   if (recipe.environment->prepare(0)) (void)recipe.environment->make(Split::Train, 0)->open();
 }

@@ -1,17 +1,20 @@
-// train/sft.h -- SFT: next-token loss on demonstrations that a script generates as needed.
+// train/sft.h -- SFT: next-token loss on demonstrations: rows of files, or what the environment's script plays as
+// needed.
 //
 // A step's demonstrations are a function of (seed, step): nothing is stored, and a resumed run sees the same ones.
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "carnot/core/base/result.h"
-#include "carnot/core/data/tree.h"
 #include "carnot/core/env/environment.h"
+#include "carnot/core/env/epoch_order.h"
 #include "carnot/core/nn/model.h"
 #include "carnot/core/optim/optimizer.h"
 #include "carnot/core/rollout/episode.h"
+#include "carnot/core/rows/demonstration_files.h"
 #include "carnot/core/text/chat.h"
 #include "carnot/core/train/options.h"
 #include "carnot/core/train/shard_work.h"
@@ -19,7 +22,7 @@
 namespace carnot {
 
 struct SftMetrics {
-  double loss = 0;          ///< mean negative log-probability of what the script said, nats per token
+  double loss = 0;          ///< mean negative log-probability of what was said, nats per token
   double context_loss = 0;  ///< of the other tokens
   double grad_norm = 0;
   double learning_rate = 0;
@@ -35,26 +38,32 @@ class SftTrainer {
     const ChatFamily& chat;
     const SftOptions& options;
     const EpisodeOptions& episode;
+    const SplitDemonstrations& rows;  ///< without any to train on: the script demonstrates
     int micro_batch_tokens = 4096;
     std::uint64_t seed = 0;
   };
 
   /// All of it must outlive the trainer. The optimizer is made by `work`, and the only one. The ranks make the same
   /// demonstrations and share the work on them.
-  SftTrainer(Model& model, ShardWork& work, Optimizer& optimizer, const Setting& setting)
-      : model_(model), work_(work), optimizer_(optimizer), setting_(setting) {}
+  SftTrainer(Model& model, ShardWork& work, Optimizer& optimizer, const Setting& setting);
 
-  /// Makes the demonstrations of step `step` (0-based) and takes one optimizer step. Fails if the environment has no
-  /// script.
+  /// Takes the optimizer step number `step` (0-based) on its demonstrations: rows in another order each epoch, none
+  /// twice; without rows, what the script plays. Fails if the environment has no script.
   Result<SftMetrics> step(std::int64_t step);
 
+  /// Mean negative log-probability of what is said in the rows that are held out, nats per token. REQUIRES: some are.
+  double held_out_loss() const;
+
  private:
-  Result<std::vector<Tree>> demonstrations(std::int64_t step) const;
+  Result<std::vector<Demonstration>> scripted(std::int64_t step) const;
+  std::vector<Demonstration> rows_of(std::int64_t step);
 
   Model& model_;
   ShardWork& work_;
   Optimizer& optimizer_;
   Setting setting_;
+  std::optional<EpochOrder> order_{};          ///< of the rows
+  std::int64_t next_step_ = 0, next_row_ = 0;  ///< that next_step_ begins with, counted over all epochs
 };
 
 }  // namespace carnot

@@ -1,4 +1,4 @@
-// train/step_gather.h -- what the ranks of a step tell each other, so that each of them knows the whole step.
+// train/step_gather.h -- what the ranks exchange in a step, so that each of them knows the whole step.
 //
 // What comes out is the same on every rank and, wherever a result and not a time is meant, the same for any number of
 // ranks: groups in the order of the tasks, sums in the order of the micro-batches.

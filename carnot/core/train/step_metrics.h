@@ -20,11 +20,16 @@ std::map<std::string, double> trajectory_metrics(std::span<const Trajectory> tra
 /// count.
 std::map<std::string, double> credit_metrics(std::span<const Trajectory> trajectories, const CreditTable& credit);
 
-/// What kl_in_reward takes off, before its coefficient: log-probability under the old policy - under the reference, as
+/// What kl_in_reward subtracts, before its coefficient: log-probability under the old policy - under the reference, as
 /// the mean over included trajectories of the mean over their sampled tokens. Nothing if a column is missing.
 std::optional<double> kl_to_reference(std::span<const Trajectory> trajectories);
 
 /// Tokens, seconds and shares of the rollout.
 std::map<std::string, double> rollout_metrics(const RolloutMetrics& metrics);
+
+/// rollout_corr/*: the engine's log-probabilities against those of the old policy, over the sampled tokens of included
+/// trajectories; nothing if a column is missing. `importance_cap` as in ObjectiveOptions: 0 leaves the weights
+/// uncapped, in the effective sample size alone.
+std::map<std::string, double> mismatch_metrics(std::span<const Trajectory> trajectories, double importance_cap);
 
 }  // namespace carnot

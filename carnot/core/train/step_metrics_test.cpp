@@ -7,7 +7,6 @@
 
 #include "carnot/core/base/file.h"
 #include "carnot/core/base/random.h"
-#include "carnot/core/train/mismatch_metrics.h"
 #include "testing/absent_members.h"
 #include "testing/paths.h"
 #include "testing/random_groups.h"
@@ -34,7 +33,7 @@ Tree chain(const std::vector<Signal>& signals) {
   return tree;
 }
 
-TEST(MismatchMetrics, AreTheirDefinitionsByHand) {
+TEST(MismatchMetrics, EqualTheirDefinitionsComputedByHand) {
   // Log-ratios log 2 and log 1/2 in one trajectory, log 4 in the other.
   const double two = std::log(2.0), four = std::log(4.0);
   const std::vector<Group> groups = {
@@ -53,7 +52,7 @@ TEST(MismatchMetrics, AreTheirDefinitionsByHand) {
   EXPECT_NEAR(capped.at("rollout_corr/rollout_is_eff_sample_size"), 2.5 * 2.5 / (3 * 2.25), 1e-12);
 }
 
-TEST(MismatchMetrics, SayNothingWhereThereIsNoMismatchOrNoColumn) {
+TEST(MismatchMetrics, AreAbsentWithoutAMismatchOrAColumn) {
   const std::vector<Group> same = {
       {.trees = {chain({{Column::LogProbOld, {-1, -2}}, {Column::LogProbRollout, {-1, -2}}})}}};
   for (const auto& [name, value] : mismatch_metrics(trajectories(same), 0))
@@ -62,7 +61,7 @@ TEST(MismatchMetrics, SayNothingWhereThereIsNoMismatchOrNoColumn) {
   EXPECT_THAT(mismatch_metrics(trajectories(without), 0), ::testing::IsEmpty());
 }
 
-TEST(MismatchMetrics, StayFiniteForProbabilitiesThatVanish) {
+TEST(MismatchMetrics, StayFiniteForVanishingProbabilities) {
   const std::vector<Group> groups = {
       {.trees = {chain({{Column::LogProbOld, {-1e4, 0}}, {Column::LogProbRollout, {0, -1e4}}})}}};
   for (const auto& [name, value] : mismatch_metrics(trajectories(groups), 0)) EXPECT_TRUE(std::isfinite(value)) << name;
@@ -84,12 +83,12 @@ TEST(CreditMetrics, ExplainedVarianceComparesValuesWithTargets) {
   EXPECT_NEAR(credit_metrics(all, credit).at("critic/values/mean"), 2.5, 1e-12);
 }
 
-TEST(TrajectoryMetrics, CountAGroupWithOnePenaltyAmongItsSignals) {
+TEST(TrajectoryMetrics, CountAGroupWithOnePenaltyAsHavingASignal) {
   std::vector<Group> groups(2);
   for (Group& group : groups)
     for (int i = 0; i < 4; ++i) group.trees.push_back(chain({{Column::EntropyRollout, {0.5}}}));
   EXPECT_EQ(trajectory_metrics(trajectories(groups), "maths").at("frac_reward_zero_std"), 1);
-  // Scores are equal all the same, and rewards are not: the group has advantages.
+  // Scores are equal, but rewards are not: the group has advantages.
   groups[1].trees[2].turns[0].penalty = -0.1;
   EXPECT_EQ(trajectory_metrics(trajectories(groups), "maths").at("frac_reward_zero_std"), 0.5);
 }
@@ -105,7 +104,7 @@ TEST(KlToReference, IsTheMeanOverTrajectoriesOfTheirMeans) {
   EXPECT_FALSE(kl_to_reference(trajectories(groups)));
 }
 
-TEST(StepMetrics, OfUpdatesAreTheSameToTheBitWhenAbsentMembersAreRemoved) {
+TEST(StepMetrics, OfUpdatesAreBitwiseEqualWhenAbsentMembersAreRemoved) {
   RandomStream random(4);
   int absent = 0;
   for (int trial = 0; trial < 50; ++trial) {

@@ -15,9 +15,8 @@
 #include "carnot/core/nn/token_statistics.h"
 #include "carnot/core/rollout/info_gain.h"
 #include "carnot/core/rollout/measure.h"
+#include "carnot/core/train/control_reward.h"
 #include "carnot/core/train/infra_failures.h"
-#include "carnot/core/train/minibatches.h"
-#include "carnot/core/train/mismatch_metrics.h"
 #include "carnot/core/train/step_metrics.h"
 
 namespace carnot {
@@ -68,14 +67,14 @@ double num_counting(const std::vector<Group>& groups) {
       std::count_if(all.begin(), all.end(), [](const Trajectory& view) { return view.leaf().is_included(); }));
 }
 
-/// The coefficients that act in a step.
+/// The coefficients in effect in a step.
 void write_coefficients(const ObjectiveOptions& objective, std::map<std::string, double>& metrics) {
   if (objective.entropy_coefficient > 0) metrics["actor/entropy_coefficient"] = objective.entropy_coefficient;
   if (objective.kl_coefficient > 0) metrics["actor/kl_coef"] = objective.kl_coefficient;
   if (objective.kl_in_reward > 0) metrics["actor/reward_kl_penalty_coeff"] = objective.kl_in_reward;
 }
 
-/// Writes LogProbCurrent. Where a trajectory is trained several times (epochs, shared turns), the last one stays.
+/// Writes LogProbCurrent. Where a trajectory is trained several times (epochs, shared turns), the last value is kept.
 void keep_log_probs(std::vector<Group>& groups, const std::vector<Trajectory>& views, const MicroBatch& batch,
                     const std::vector<double>& logprob) {
   for (std::size_t i = 0; i < batch.places.size(); ++i) {
@@ -202,7 +201,7 @@ std::optional<TrainingStep> Trainer::step(std::int64_t step, const RolloutEvents
   update(step, views, out);
   if (optimizer_->num_skipped() > skipped)
     log_warning(where + ": " + std::to_string(optimizer_->num_skipped() - skipped) +
-                " updates left out, since a gradient is not finite");
+                " updates skipped, since a gradient is not finite");
   else if (optimizer_->num_updates() == updates)
     log_warning(where + ": no update: of " + std::to_string(out.groups.size()) + " groups in " +
                 std::to_string(static_cast<int>(out.metrics.at("rollout/batches"))) + " batches " +
@@ -256,12 +255,14 @@ bool Trainer::roll_out_groups(std::int64_t step, const RolloutEvents& events, Tr
     if (rollout.stopped) return false;
     warn_of_failures("rollout", rollout.failures);
     for (Group& group : rollout.groups) group.step = step + 1;
+    replace_rewards(recipe_.train.reward, static_cast<std::uint64_t>(recipe_.run.seed), rollout.groups);
     std::move(rollout.failures.begin(), rollout.failures.end(), std::back_inserter(out.failures));
     for (const auto& [name, value] : rollout_metrics(rollout.metrics)) out.metrics[name] += value;
     kept += apply_filter(filter, rollout.groups);
     for (Group& group : rollout.groups) out.groups.push_back(std::move(group));
     ++refill;
   } while (kept < recipe_.train.groups_per_step && refill <= filter.max_refills);
+  generation_.give_back_memory();
   out.metrics["perf/rollout_tokens_per_s"] =
       out.metrics["rollout/sampled_tokens"] / std::max(1e-9, out.metrics["timing_s/gen"]);
   out.metrics["rollout/batches"] = refill;
@@ -352,7 +353,7 @@ BatchReport Trainer::accumulate(const MicroBatch& batch) {
 
 void Trainer::measure(std::vector<Group>& groups) {
   if (recipe_.measurements().empty()) return;
-  // Each rank measures groups of its own, by tokens: a token's numbers do not depend on what is measured next to it.
+  // Each rank measures its share of the groups, by tokens: a token's numbers do not depend on what is measured with it.
   std::vector<std::int64_t> sizes;
   for (const Group& group : groups) sizes.push_back(num_tokens(group));
   const std::vector<int> owners = shares_by_size(sizes, collectives_.size());

@@ -25,10 +25,10 @@
 
 namespace carnot {
 
-/// What a step leaves after.
+/// The results of a step.
 struct TrainingStep {
   std::map<std::string, double> metrics{};  ///< docs/metrics.md
-  std::vector<Group> groups{};              ///< all that were rolled out, filtered ones marked
+  std::vector<Group> groups{};              ///< all that were rolled out; filtered ones are marked
   CreditTable credit{};                     ///< numbered as trajectories(groups)
   std::vector<std::string> failures{};      ///< one sentence per InfraFailed trajectory
   Status trained = Done{};                  ///< fails if so many failed that no update was made
@@ -48,30 +48,30 @@ StepTasks step_tasks(const Recipe& recipe, std::int64_t step, int refill, std::i
 /// What roll_out() gets for them. The recipe must outlive it.
 std::vector<RolloutTask> rollout_tasks(const Recipe& recipe, const StepTasks& tasks);
 
-/// Rolls out tasks elsewhere, with the policy's weights as they are, or where it may with older ones. What it returns
-/// is what roll_out() would with those weights, times apart; or it was stopped.
+/// Rolls out tasks elsewhere, with the policy's current weights or, if allowed, with older ones. It returns what
+/// roll_out() would return with those weights, apart from times; or it was stopped.
 using RolloutsElsewhere = std::function<Rollout(const StepTasks& tasks, const RolloutEvents& events)>;
 
 class Trainer {
  public:
   /// All must outlive the trainer. The bundle's policy is trained in place. The ranks of `collectives` have the same
-  /// recipe and weights, and share the work of each step; what a step leaves is the same on all of them.
-  /// REQUIRES: check_ranks().
+  /// recipe and weights, and share the work of each step; the results of a step are the same on all of them. REQUIRES:
+  /// check_ranks().
   Trainer(Recipe& recipe, ModelBundle& bundle, Collectives& collectives);
 
   /// Step number `step` (0-based); a function of the weights, the optimizer, (seed, step) and the number of virtual
-  /// shards. Empty if `events` end it before its update, on any rank: then nothing has changed. Nor has it where more
+  /// shards. Empty if `events` stop it before its update, on any rank. Nothing has changed then, nor if more
   /// trajectories had an infrastructure failure than train.max_infra_failures allows.
   std::optional<TrainingStep> step(std::int64_t step, const RolloutEvents& events = {});
 
   /// The step without its update: rollouts, signals and credit.
   std::optional<TrainingStep> roll_out_and_measure(std::int64_t step, const RolloutEvents& events = {});
 
-  /// From now on steps get their groups from there instead of the trainer's own engine. To be told on all ranks; rank 0
-  /// alone calls it, and gives the others what comes.
+  /// From now on steps get their groups from `rollouts` instead of the trainer's own engine. Call this on all ranks;
+  /// rank 0 alone calls the function, and gives the others its results.
   void roll_out_elsewhere(RolloutsElsewhere rollouts) { elsewhere_ = std::move(rollouts); }
 
-  /// Of the objective, where they follow a metric from step to step; by key. For checkpoints.
+  /// The objective's coefficients that follow a metric from step to step, by key; for checkpoints.
   std::map<std::string, double> coefficients() const;
   void set_coefficients(const std::map<std::string, double>& coefficients);
 
@@ -92,7 +92,7 @@ class Trainer {
     double compared_tokens = 0, difference = 0, largest_difference = 0;
   };
 
-  /// False if the events ended it.
+  /// False if the events stopped it.
   bool roll_out_groups(std::int64_t step, const RolloutEvents& events, TrainingStep& out, Clock& clock);
   Rollout roll_out_once(std::int64_t step, int refill, const RolloutEvents& events);
   void measure(std::vector<Group>& groups);

@@ -13,7 +13,6 @@ struct BrokerAddress {
   std::string server{};         ///< nats://HOST:PORT or tls://HOST:PORT
   std::string name = "carnot";  ///< keeps the trainers of one server apart
 
-  std::string queue() const { return name + "-tasks"; }
   std::string table() const { return name + "-trainer"; }
   std::string peers() const { return name + "-peers"; }
   /// As a user writes it.
@@ -25,7 +24,7 @@ struct BrokerAddress {
 Result<BrokerAddress> parse_broker_address(std::string_view text, const std::string& where);
 
 /// The keys to a NATS server: a file, and what the environment's variables CARNOT_NATS_USER, CARNOT_NATS_PASSWORD and
-/// CARNOT_NATS_TOKEN hold. `variable` gives the value of a variable, empty if there is none.
+/// CARNOT_NATS_TOKEN hold.
 struct BrokerKeys {
   std::string credentials{};
   std::string authority{};

@@ -47,7 +47,7 @@ TEST(WorkerKeys, ComeFromTheEnvironment) {
   EXPECT_TRUE(options.user.empty());
 }
 
-TEST(WorkerKeys, OfTlsNeedAnAddressOfTls) {
+TEST(WorkerKeys, OfTlsNeedATlsAddress) {
   EXPECT_THAT(broker_options({.server = "nats://a:1"}, {.authority = "ca.pem"}, "worker").error().message,
               HasSubstr("expected tls://"));
   EXPECT_THAT(broker_options({.server = "tls://a:1"}, {.certificate = "c.pem"}, "worker").error().message,

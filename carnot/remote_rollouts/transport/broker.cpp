@@ -1,46 +1,222 @@
 #include "carnot/remote_rollouts/transport/broker.h"
 
+#include <nats/nats.h>
+
+#include <map>
 #include <thread>
-#include <vector>
+#include <utility>
 
 #include "carnot/core/base/check.h"
 #include "carnot/core/base/log.h"
-#include "carnot/remote_rollouts/transport/broker_connection.h"
 
 namespace carnot {
 namespace {
 
+using Clock = std::chrono::steady_clock;
 using std::chrono::milliseconds;
 
-constexpr const char* kConsumer = "workers";
-constexpr std::int64_t kMostLeases = 100'000;
+constexpr std::int64_t kAnswerWait = 5000;        ///< milliseconds
+constexpr std::int64_t kNanoseconds = 1'000'000;  ///< of a millisecond
+constexpr std::int64_t kReconnectWait = 500;      // milliseconds
+constexpr milliseconds kPatience{5000};           // with a server that is up and refuses
+
+/// The library would print them.
+void drop_error(natsConnection*, natsSubscription*, natsStatus, void*) {}
+
+bool is_away(natsStatus status) {
+  switch (status) {
+    case NATS_IO_ERROR:
+    case NATS_NO_SERVER:
+    case NATS_STALE_CONNECTION:
+    case NATS_CONNECTION_DISCONNECTED:
+    case NATS_TIMEOUT:
+    case NATS_NO_RESPONDERS:
+    case NATS_INSUFFICIENT_BUFFER:  // nothing is kept for a server that is away
+    case NATS_NOT_YET_CONNECTED: return true;
+    default: return false;
+  }
+}
+
+std::string last_words(natsStatus status) {
+  natsStatus of = NATS_OK;
+  const char* text = nats_GetLastError(&of);
+  std::string words = natsStatus_GetText(status);
+  if (text != nullptr && of == status && *text != '\0') words += std::string(" (") + text + ")";
+  return words;
+}
+
+/// Why no connection can be made, and what was expected.
+Error refusal(const std::string& url, natsStatus status) {
+  const std::string where = url + ": ";
+  switch (status) {
+    case NATS_CONNECTION_AUTH_FAILED:
+    case NATS_NOT_PERMITTED:
+      return Error{where +
+                   "the NATS server refuses this key; expected a credentials file, or CARNOT_NATS_USER and "
+                   "CARNOT_NATS_PASSWORD, or CARNOT_NATS_TOKEN in the environment"};
+    case NATS_SECURE_CONNECTION_WANTED:
+      return Error{where + "the NATS server does not speak TLS; expected nats:// in place of tls://"};
+    case NATS_SSL_ERROR: return Error{where + "no secure connection: " + last_words(status)};
+    default: return Error{where + last_words(status)};
+  }
+}
+
+Status set_up(natsOptions* options, const BrokerOptions& given) {
+  const bool secure = given.url.starts_with("tls://");
+  natsStatus failed = NATS_OK;
+  const auto all = [&](natsStatus status) { failed = failed == NATS_OK ? status : failed; };
+  all(natsOptions_SetURL(options, given.url.c_str()));
+  all(natsOptions_SetName(options, given.name.c_str()));
+  all(natsOptions_SetMaxReconnect(options, -1));
+  all(natsOptions_SetReconnectWait(options, kReconnectWait));
+  all(natsOptions_SetReconnectBufSize(options, 0));
+  all(natsOptions_SetFailRequestsOnDisconnect(options, true));
+  all(natsOptions_SetTimeout(options, kAnswerWait));
+  all(natsOptions_SetPingInterval(options, 5000));
+  all(natsOptions_SetErrorHandler(options, drop_error, nullptr));
+  if (!given.user.empty()) all(natsOptions_SetUserInfo(options, given.user.c_str(), given.password.c_str()));
+  if (!given.token.empty()) all(natsOptions_SetToken(options, given.token.c_str()));
+  if (secure) all(natsOptions_SetSecure(options, true));
+  if (failed != NATS_OK) return refusal(given.url, failed);
+  const auto file = [&](const std::string& path, natsStatus status) -> Status {
+    if (status == NATS_OK) return Done{};
+    return Error{path + ": " + last_words(status)};
+  };
+  if (!given.credentials.empty())
+    CARNOT_RETURN_IF_ERROR(
+        file(given.credentials, natsOptions_SetUserCredentialsFromFiles(options, given.credentials.c_str(), nullptr)));
+  if (!given.authority.empty())
+    CARNOT_RETURN_IF_ERROR(
+        file(given.authority, natsOptions_LoadCATrustedCertificates(options, given.authority.c_str())));
+  if (given.certificate.empty()) return Done{};
+  return file(given.certificate,
+              natsOptions_LoadCertificatesChain(options, given.certificate.c_str(), given.private_key.c_str()));
+}
+
+/// Deletes what the library made.
+template <auto kDestroy>
+struct Destroy {
+  template <class T>
+  void operator()(T* made) const {
+    kDestroy(made);
+  }
+};
+using OptionsPointer = std::unique_ptr<natsOptions, Destroy<natsOptions_Destroy>>;
+using ConnectionPointer = std::unique_ptr<natsConnection, Destroy<natsConnection_Destroy>>;
+using StreamsPointer = std::unique_ptr<jsCtx, Destroy<jsCtx_Destroy>>;
+using WatcherPointer = std::unique_ptr<kvWatcher, Destroy<kvWatcher_Destroy>>;
+using TablePointer = std::unique_ptr<kvStore, Destroy<kvStore_Destroy>>;
 
 }  // namespace
 
-struct Lease::Message {
-  explicit Message(natsMsg* taken) : message(taken) {}
-  ~Message() { natsMsg_Destroy(message); }
-  Message(const Message&) = delete;
-  Message& operator=(const Message&) = delete;
+/// The NATS client's.
+struct Broker::Connection {
+  BrokerOptions given;
+  OptionsPointer options{};
+  ConnectionPointer connection{};
+  StreamsPointer streams{};
+  std::map<std::string, TablePointer> tables{};
+  bool reported_away = false;
+  std::optional<std::chrono::steady_clock::time_point> refused_since{};  ///< without a call that went well in between
 
-  natsMsg* message;
+  bool is_up() {
+    const bool up = natsConnection_Status(connection.get()) == NATS_CONN_STATUS_CONNECTED;
+    if (!up && !reported_away)
+      log_warning(given.url + ": the NATS server is away; waiting for it");
+    else if (up && reported_away)
+      log_info(given.url + ": the NATS server is there again");
+    reported_away = !up;
+    return up;
+  }
+
+  /// What a call's status means. `code`: JetStream's own, 0 where it has none.
+  Result<Reached<Done>> outcome(natsStatus status, jsErrCode code, const std::string& what) {
+    if (status == NATS_OK) return reached();
+    if (natsConnection_Status(connection.get()) == NATS_CONN_STATUS_CLOSED) {
+      const char* text = nullptr;
+      natsStatus last = natsConnection_GetLastError(connection.get(), &text);
+      return refusal(given.url, last == NATS_OK ? status : last);
+    }
+    const bool no_streams = code == JSNotEnabledErr || code == JSNotEnabledForAccountErr;
+    const bool up = is_up();
+    if (!up) refused_since.reset();
+    if (!up || (is_away(status) && !no_streams)) return Reached<Done>{};
+    return refused(no_streams
+                       ? given.url + ": the NATS server has no JetStream; expected one started with nats-server -js"
+                       : given.url + ": " + what + ": " + last_words(status));
+  }
+
+  /// As one that is away, and an error once that has lasted: a server takes connections before its JetStream is up.
+  Result<Reached<Done>> refused(std::string why) {
+    const auto now = Clock::now();
+    if (!refused_since) refused_since = now;
+    if (now - *refused_since < kPatience) return Reached<Done>{};
+    return Error{std::move(why)};
+  }
+
+  Reached<Done> reached() {
+    refused_since.reset();
+    return {.reached = true};
+  }
+
+  /// The outcome of a request to JetStream itself, which no one answers where it is not there.
+  Result<Reached<Done>> request_outcome(natsStatus status, jsErrCode code, const std::string& what) {
+    return outcome(status, status == NATS_NO_RESPONDERS ? JSNotEnabledErr : code, what);
+  }
+
+  static Result<std::unique_ptr<Connection>> with(const BrokerOptions& given) {
+    auto made = std::make_unique<Connection>();
+    made->given = given;
+    natsOptions* options = nullptr;
+    if (const natsStatus status = natsOptions_Create(&options); status != NATS_OK) return refusal(given.url, status);
+    made->options.reset(options);
+    CARNOT_RETURN_IF_ERROR(set_up(options, given));
+    return made;
+  }
+
+  /// Tries once.
+  Result<Reached<Done>> dial() {
+    natsConnection* made = nullptr;
+    natsStatus status = natsConnection_Connect(&made, options.get());
+    if (status != NATS_OK && is_away(status)) return Reached<Done>{};
+    if (status != NATS_OK) return refusal(given.url, status);
+    connection.reset(made);
+    jsOptions stream_options;
+    jsOptions_Init(&stream_options);
+    stream_options.Wait = kAnswerWait;
+    jsCtx* context = nullptr;
+    status = natsConnection_JetStream(&context, made, &stream_options);
+    if (status != NATS_OK) return refusal(given.url, status);
+    streams.reset(context);
+    return reached();
+  }
+
+  Result<Reached<Done>> ask_for_streams() {
+    jsErrCode code{};
+    jsAccountInfo* account = nullptr;
+    const natsStatus status = js_GetAccountInfo(&account, streams.get(), nullptr, &code);
+    jsAccountInfo_Destroy(account);
+    return request_outcome(status, code, "asking about JetStream");
+  }
+
+  /// Null if it is not there; `status` says why. Made with this lifetime of its values, where one is given.
+  kvStore* table(const std::string& name, const std::optional<std::chrono::milliseconds>& lifetime_to_make,
+                 natsStatus& status) {
+    status = NATS_OK;
+    if (const auto found = tables.find(name); found != tables.end()) return found->second.get();
+    kvStore* opened = nullptr;
+    status = js_KeyValue(&opened, streams.get(), name.c_str());
+    if (status == NATS_NOT_FOUND && lifetime_to_make) {
+      kvConfig config;
+      kvConfig_Init(&config);
+      config.Bucket = name.c_str();
+      config.TTL = lifetime_to_make->count() * kNanoseconds;
+      status = js_CreateKeyValue(&opened, streams.get(), &config);
+    }
+    if (status != NATS_OK) return nullptr;
+    return tables.emplace(name, TablePointer(opened)).first->second.get();
+  }
 };
-
-Lease::Lease(std::unique_ptr<Message> message) : message_(std::move(message)) {}
-Lease::Lease(Lease&&) noexcept = default;
-Lease& Lease::operator=(Lease&&) noexcept = default;
-Lease::~Lease() = default;
-
-std::string_view Lease::data() const {
-  return {natsMsg_GetData(message_->message), static_cast<std::size_t>(natsMsg_GetDataLength(message_->message))};
-}
-
-void Lease::extend() { (void)natsMsg_InProgress(message_->message, nullptr); }
-void Lease::finish() {
-  jsErrCode ignored{};
-  (void)natsMsg_AckSync(message_->message, nullptr, &ignored);
-}
-void Lease::give_back() { (void)natsMsg_Nak(message_->message, nullptr); }
 
 Broker::Broker(std::unique_ptr<Connection> connection) : connection_(std::move(connection)) {}
 Broker::~Broker() = default;
@@ -49,12 +225,12 @@ Result<std::unique_ptr<Broker>> Broker::connect(const BrokerOptions& given, cons
   auto made = Connection::with(given);
   if (!made) return made.error();
   Connection& connection = **made;
-  for (bool told = false;; std::this_thread::sleep_for(milliseconds(500))) {
+  for (bool is_reported = false;; std::this_thread::sleep_for(milliseconds(500))) {
     if (!go_on()) return std::unique_ptr<Broker>();
     CARNOT_ASSIGN_OR_RETURN(const auto dialed, connection.dial());
     if (dialed.reached) break;
-    if (!told) log_warning(given.url + ": no NATS server answers there; waiting for one (nats-server -js)");
-    told = true;
+    if (!is_reported) log_warning(given.url + ": no NATS server answers there; waiting for one (nats-server -js)");
+    is_reported = true;
   }
   for (;; std::this_thread::sleep_for(milliseconds(200))) {
     if (!go_on()) return std::unique_ptr<Broker>();
@@ -76,112 +252,6 @@ Status Broker::check(const BrokerOptions& given) {
 }
 
 bool Broker::is_connected() { return connection_->is_up(); }
-
-Result<Reached<Done>> Broker::make_queue(const std::string& name, milliseconds lease) {
-  jsStreamConfig stream;
-  jsStreamConfig_Init(&stream);
-  const std::string subject = "carnot." + name;
-  const char* subjects[] = {subject.c_str()};
-  stream.Name = name.c_str();
-  stream.Subjects = subjects;
-  stream.SubjectsLen = 1;
-  stream.Retention = js_WorkQueuePolicy;
-  stream.Storage = js_FileStorage;
-  jsErrCode code{};
-  natsStatus status = js_AddStream(nullptr, connection_->streams.get(), &stream, nullptr, &code);
-  if (status == NATS_OK) {
-    jsConsumerConfig consumer;
-    jsConsumerConfig_Init(&consumer);
-    consumer.Durable = kConsumer;
-    consumer.AckPolicy = js_AckExplicit;
-    consumer.AckWait = lease.count() * kNanoseconds;
-    consumer.MaxDeliver = -1;
-    consumer.MaxAckPending = kMostLeases;
-    status = js_AddConsumer(nullptr, connection_->streams.get(), name.c_str(), &consumer, nullptr, &code);
-  }
-  return connection_->request_outcome(status, code, "making the queue " + name);
-}
-
-Result<Reached<Done>> Broker::remove_queue(const std::string& name) {
-  jsErrCode code{};
-  connection_->subscriptions.erase(name);
-  const natsStatus status = js_DeleteStream(connection_->streams.get(), name.c_str(), nullptr, &code);
-  if (code == JSStreamNotFoundErr || status == NATS_NOT_FOUND) return connection_->reached();
-  return connection_->request_outcome(status, code, "removing the queue " + name);
-}
-
-Result<Reached<Done>> Broker::add(const std::string& queue, std::string_view data, const std::string& id) {
-  jsPubOptions options;
-  jsPubOptions_Init(&options);
-  options.MsgId = id.c_str();
-  jsErrCode code{};
-  const std::string subject = "carnot." + queue;
-  const natsStatus status = js_Publish(nullptr, connection_->streams.get(), subject.c_str(), data.data(),
-                                       static_cast<int>(data.size()), &options, &code);
-  return connection_->outcome(status, code, "adding to the queue " + queue);
-}
-
-Result<Reached<std::optional<std::int64_t>>> Broker::size(const std::string& queue) {
-  using Size = Reached<std::optional<std::int64_t>>;
-  jsErrCode code{};
-  jsStreamInfo* info = nullptr;
-  const natsStatus status = js_GetStreamInfo(&info, connection_->streams.get(), queue.c_str(), nullptr, &code);
-  if (status == NATS_OK) {
-    const auto messages = static_cast<std::int64_t>(info->State.Msgs);
-    jsStreamInfo_Destroy(info);
-    connection_->reached();
-    return Size{.reached = true, .value = messages};
-  }
-  if (code == JSStreamNotFoundErr || status == NATS_NOT_FOUND) {
-    connection_->reached();
-    return Size{.reached = true};
-  }
-  const auto why = connection_->request_outcome(status, code, "looking at the queue " + queue);
-  return why ? Result<Size>(Size{}) : why.error();
-}
-
-Result<Reached<std::optional<Lease>>> Broker::lease(const std::string& queue, milliseconds patience) {
-  using Leased = Reached<std::optional<Lease>>;
-  auto& subscriptions = connection_->subscriptions;
-  jsErrCode code{};
-  const auto nothing = [&](natsStatus status, const std::string& what) -> Result<Leased> {
-    subscriptions.erase(queue);
-    CARNOT_RETURN_IF_ERROR(connection_->outcome(status, code, what));
-    return Leased{};
-  };
-  if (!connection_->is_up()) return nothing(NATS_CONNECTION_DISCONNECTED, "waiting for a message");
-  if (!subscriptions.contains(queue)) {
-    jsSubOptions options;
-    jsSubOptions_Init(&options);
-    options.Stream = queue.c_str();
-    options.Consumer = kConsumer;
-    options.ManualAck = true;
-    natsSubscription* made = nullptr;
-    const std::string subject = "carnot." + queue;
-    const natsStatus status =
-        js_PullSubscribe(&made, connection_->streams.get(), subject.c_str(), kConsumer, nullptr, &options, &code);
-    if (status == NATS_NOT_FOUND || code == JSStreamNotFoundErr || code == JSConsumerNotFoundErr)
-      return Leased{.reached = true, .value = std::nullopt};
-    if (status != NATS_OK) return nothing(status, "waiting for messages of the queue " + queue);
-    subscriptions.emplace(queue, SubscriptionPointer(made));
-  }
-  natsMsgList list{};
-  const natsStatus status = natsSubscription_Fetch(&list, subscriptions.at(queue).get(), 1,
-                                                   std::max<std::int64_t>(1, patience.count()), &code);
-  if (status == NATS_TIMEOUT) return Leased{.reached = true, .value = std::nullopt};
-  // The queue may have been made again: the next call looks for it again.
-  if (status == NATS_NOT_FOUND || code == JSStreamNotFoundErr || code == JSConsumerNotFoundErr) {
-    subscriptions.erase(queue);
-    return Leased{.reached = true, .value = std::nullopt};
-  }
-  // So does a server say that ends a wait since the queue is removed or itself stops.
-  if (status != NATS_OK) return nothing(NATS_TIMEOUT, "waiting for messages of the queue " + queue);
-  CARNOT_CHECK(list.Count == 1, "one message was asked for");
-  auto message = std::make_unique<Lease::Message>(list.Msgs[0]);
-  list.Msgs[0] = nullptr;
-  natsMsgList_Destroy(&list);
-  return Leased{.reached = true, .value = Lease(std::move(message))};
-}
 
 Result<Reached<Done>> Broker::announce(const std::string& table, const std::string& key, std::string_view value,
                                        milliseconds lifetime) {

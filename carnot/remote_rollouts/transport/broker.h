@@ -1,5 +1,4 @@
-// remote_rollouts/transport/broker.h -- a NATS server with JetStream: a queue whose messages are leased, and values
-// that are announced.
+// remote_rollouts/transport/broker.h -- a NATS server with JetStream: tables of values that are announced.
 //
 // The connection is kept: where the server goes away, calls say so, and the same calls work again once it is back. That
 // it is away, and that it is back, is logged once each. A server that refuses (a wrong key, no JetStream) is an error.
@@ -37,34 +36,10 @@ struct Reached {
   T value{};
 };
 
-class Broker;
-
-/// A message of a queue, for as long as its lease lasts. Who neither finishes nor extends it in time loses it: it goes
-/// to somebody else.
-class Lease {
- public:
-  Lease(Lease&&) noexcept;
-  Lease& operator=(Lease&&) noexcept;
-  /// Leaves the message to its lease.
-  ~Lease();
-
-  std::string_view data() const;
-
-  void extend();     ///< the lease begins again
-  void finish();     ///< takes the message off the queue; where the server is away, it comes again
-  void give_back();  ///< somebody else gets it at once
-
- private:
-  friend class Broker;
-  struct Message;
-  explicit Lease(std::unique_ptr<Message> message);
-  std::unique_ptr<Message> message_;
-};
-
 class Broker {
  public:
-  /// Connects; where no one answers, tries again as long as `go_on` says so. Null if it was told
-  /// to stop. Any thread may then call the broker, one at a time.
+  /// Connects; where no server answers, tries again as long as `go_on` says so, then returns null. Any thread may then
+  /// call the broker, one at a time.
   static Result<std::unique_ptr<Broker>> connect(const BrokerOptions& options, const std::function<bool()>& go_on);
   /// Why the server there refuses this client, or has no JetStream. A server that is away is no failure.
   static Status check(const BrokerOptions& options);
@@ -74,17 +49,6 @@ class Broker {
 
   /// Whether the server can be reached, as far as is known.
   bool is_connected();
-
-  /// Makes the queue `name` where it is not there. A name has letters, digits, '-' and '_'.
-  Result<Reached<Done>> make_queue(const std::string& name, std::chrono::milliseconds lease);
-  /// The queue with all that is in it.
-  Result<Reached<Done>> remove_queue(const std::string& name);
-  /// Adds a message; within two minutes a second one of the same id is dropped by the server.
-  Result<Reached<Done>> add(const std::string& queue, std::string_view data, const std::string& id);
-  /// Messages that no one has finished, leased ones included; empty if there is no such queue.
-  Result<Reached<std::optional<std::int64_t>>> size(const std::string& queue);
-  /// The next message, if one comes within `patience`. REQUIRES: no earlier lease of this queue is held any more.
-  Result<Reached<std::optional<Lease>>> lease(const std::string& queue, std::chrono::milliseconds patience);
 
   /// Sets the value `key` of the table `table`, which is made where it is not there. All values of a table that is made
   /// with a `lifetime` are forgotten that long after they were set; 0: never.

@@ -6,6 +6,7 @@
 #include <array>
 #include <cmath>
 #include <limits>
+#include <random>
 
 #include "carnot/core/base/byte_stream.h"
 #include "carnot/core/base/json_fields.h"
@@ -65,6 +66,13 @@ std::string this_place() {
   std::array<char, 256> host{};
   if (::gethostname(host.data(), host.size() - 1) != 0) host[0] = '?';
   return "process " + std::to_string(::getpid()) + " on " + host.data();
+}
+
+std::string random_hexadecimal(std::size_t digits) {
+  std::random_device device;
+  std::string text;
+  while (text.size() < digits) text += "0123456789abcdef"[device() % 16];
+  return text;
 }
 
 std::string announcement_json(const Announcement& a) {
@@ -156,7 +164,7 @@ Result<WorkerSetup> parse_setup(std::string_view text) {
                                   (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
                          });
       if (!plain || !content.is_string())
-        fields.expected("files", "texts under plain names", content);
+        fields.expected("files", "strings under plain names", content);
       else
         setup.files[name] = content.get<std::string>();
     }
@@ -180,7 +188,7 @@ std::string task_json(const WorkerTask& t) {
 }
 
 Result<WorkerTask> parse_task(std::string_view text) {
-  const std::string where = "a task of the queue";
+  const std::string where = "a task";
   CARNOT_ASSIGN_OR_RETURN(const auto json, parse_json_object(text, where));
   std::vector<std::string> problems;
   const JsonFields fields(json, where, problems);
@@ -220,7 +228,7 @@ Result<WorkerResult> parse_result(std::string_view bytes) {
     whole = in.complete() && result.worker.size() <= kLongestText && result.kernels.size() <= kLongestText &&
             std::isfinite(result.idle_seconds) && result.idle_seconds >= 0;
   }
-  if (!whole) return Error{"a worker's result: " + std::to_string(bytes.size()) + " bytes that are no result"};
+  if (!whole) return Error{"a worker's result: " + std::to_string(bytes.size()) + " bytes that are not one"};
   return result;
 }
 

@@ -1,9 +1,9 @@
-// remote_rollouts/transport/messages.h -- what trainer and workers tell each other, and what of it is believed.
+// remote_rollouts/transport/messages.h -- what trainer and workers send each other, and how it is checked.
 //
-// The trainer announces itself in the key-value store, and so do workers that serve files; the trainer's tasks are
-// messages of a queue. All are small JSON objects. Settings and weights are files, named by size and SHA-256, that
-// workers fetch over HTTP. A result goes to the trainer over HTTP, in bytes (base/byte_stream.h): both are the same
-// program, which the announcement's `program` and `protocol` make sure of.
+// The trainer announces itself in the key-value store, and so do workers that serve files; tasks come over HTTP. All
+// are small JSON objects. Settings and weights are files, named by size and SHA-256, that workers fetch over HTTP. A
+// result goes to the trainer in bytes (base/byte_stream.h): both are the same program, which the announcement's
+// `program` and `protocol` make sure of.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@
 namespace carnot {
 
 /// Changes with any of the formats below.
-inline constexpr std::int64_t kWorkerProtocol = 3;
+inline constexpr std::int64_t kWorkerProtocol = 4;
 
 /// The program's version, as announced.
 std::string program_version();
@@ -108,5 +108,8 @@ bool is_sha256(std::string_view text);
 
 /// "process 4711 on node-3".
 std::string this_place();
+
+/// Lower-case digits that no one can guess.
+std::string random_hexadecimal(std::size_t digits);
 
 }  // namespace carnot

@@ -79,11 +79,11 @@ TEST(WorkerSetup, ReadsBack) {
   EXPECT_EQ(parse_setup(setup_json(setup)).value(), setup);
 }
 
-TEST(WorkerSetup, HasPlainFileNamesAlone) {
+TEST(WorkerSetup, HasOnlyPlainFileNames) {
   for (const char* name : {"../config.json", "a/b", ".bashrc", ""}) {
     const auto setup = parse_setup(setup_json({.recipe = "", .files = {{name, ""}}}));
     ASSERT_FALSE(setup) << name;
-    EXPECT_THAT(setup.error().message, HasSubstr("texts under plain names"));
+    EXPECT_THAT(setup.error().message, HasSubstr("strings under plain names"));
   }
 }
 
@@ -116,7 +116,7 @@ TEST(WorkerPeer, ReadsBack) {
   EXPECT_FALSE(parse_peer(R"({"url": "http://b"})"));
 }
 
-TEST(WorkerResult, ReadsBackWholeAlone) {
+TEST(WorkerResult, ReadsBackOnlyWhole) {
   const std::string bytes =
       result_bytes({.worker = "process 1 on b", .kernels = "avx2", .idle_seconds = 2.5, .rollout = {"\0\1", 2}});
   const WorkerResult read = parse_result(bytes).value();

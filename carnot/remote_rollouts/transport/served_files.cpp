@@ -13,7 +13,6 @@
 #include <utility>
 
 #include "carnot/core/base/file.h"
-#include "carnot/core/base/regular_file.h"
 
 namespace carnot {
 namespace {
@@ -196,7 +195,7 @@ Result<WorkerAttempt> fetch_file(const Url& url, const std::string& key, const W
   const auto hash = sha256_of_file(path);
   if (!hash) return failed(hash.error().message);
   if (*hash != file.sha256) {
-    WorkerAttempt attempt = failed("GET " + address.shown() + ": what came has another SHA-256 than announced");
+    WorkerAttempt attempt = failed("GET " + address.shown() + ": what came has a SHA-256 other than announced");
     attempt.is_damaged = true;
     return attempt;
   }

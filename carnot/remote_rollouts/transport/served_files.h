@@ -22,7 +22,7 @@ namespace carnot {
 /// Any thread.
 class ServedFiles {
  public:
-  /// `most_uploads`: of files from the disk at a time, 0: any number. Who comes then is told to ask again.
+  /// `most_uploads`: of files from the disk at a time, 0: any number. Further requests are asked to try again.
   explicit ServedFiles(int most_uploads = 0) : most_uploads_(most_uploads) {}
 
   /// Serves what the file holds from now on, and takes the file's name away: nothing is left when the process ends. It

@@ -4,7 +4,6 @@
 #include <array>
 #include <chrono>
 #include <exception>
-#include <random>
 #include <thread>
 #include <utility>
 
@@ -14,7 +13,6 @@
 namespace carnot {
 namespace {
 
-using Clock = std::chrono::steady_clock;
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
@@ -23,18 +21,22 @@ constexpr milliseconds kSlice{200};
 constexpr seconds kBetweenLooks{2};
 constexpr seconds kLonely{15};
 constexpr int kConnections = 1024;
-constexpr std::string_view kResults = "/results/";
-
-std::string random_run() {
-  std::random_device device;
-  constexpr char kDigits[] = "0123456789abcdef";
-  std::string run;
-  while (run.size() < 32) run += kDigits[device() % 16];
-  return run;
-}
+constexpr milliseconds kLeaseSlice{100};
+constexpr int kLeaseSlices = 5;  // then the worker is asked to come again
 
 HttpReply said(int status, const std::string& text) {
   return {.status = status, .body = text, .content_type = "text/plain"};
+}
+
+/// The parts of "/a/b/c", without the first slash.
+std::vector<std::string> parts_of(std::string_view path) {
+  std::vector<std::string> parts;
+  while (!path.empty()) {
+    path.remove_prefix(1);
+    parts.emplace_back(path.substr(0, path.find('/')));
+    path.remove_prefix(parts.back().size());
+  }
+  return parts;
 }
 
 /// Calls until the broker was reached. False if `go_on` ended it.
@@ -52,7 +54,7 @@ Result<bool> persist(const GoOn& go_on, const Call& call) {
 TaskBoard::TaskBoard(const TaskBoardOptions& options, std::unique_ptr<Broker> broker)
     : options_(options), broker_(std::move(broker)), files_(options.most_uploads) {
   announcement_.program = program_version();
-  announcement_.run = random_run();
+  announcement_.run = random_hexadecimal(32);
   announcement_.place = this_place();
   announcement_.kernels = options.kernels;
 }
@@ -70,33 +72,27 @@ Result<std::unique_ptr<TaskBoard>> TaskBoard::open(const TaskBoardOptions& optio
   if (!broker) return std::unique_ptr<TaskBoard>();
   std::unique_ptr<TaskBoard> board(new TaskBoard(options, std::move(broker)));
   CARNOT_RETURN_IF_ERROR(board->listen());
-  const std::string queue = options.address.queue();
-  const auto known = persist(go_on, [&] {
-    auto last = board->announced();
-    if (last && last->value) board->announcement_.number = last->value->number + 1;
-    return last;
-  });
-  if (!known) return known.error();
-  if (!*known) return std::unique_ptr<TaskBoard>();
-  for (const auto& step : {std::function([&] { return board->broker_->remove_queue(queue); }),
-                           std::function([&] { return board->broker_->make_queue(queue, options.lease); })}) {
-    CARNOT_ASSIGN_OR_RETURN(const auto reached, persist(go_on, step));
-    if (!reached) return std::unique_ptr<TaskBoard>();
-  }
+  CARNOT_ASSIGN_OR_RETURN(const auto known, persist(go_on, [&] {
+                            auto last = board->announced();
+                            if (last && last->value) board->announcement_.number = last->value->number + 1;
+                            return last;
+                          }));
+  if (!known) return std::unique_ptr<TaskBoard>();
   return board;
 }
 
 Status TaskBoard::listen() {
-  auto server = HttpServer::start({.host = options_.host,
-                                   .port = options_.port,
-                                   .key = options_.key,
-                                   .body_type = "application/octet-stream",
-                                   .certificate = options_.certificate,
-                                   .private_key = options_.private_key,
-                                   .max_body_bytes = options_.max_result_bytes,
-                                   .max_connections = kConnections,
-                                   .receive_time = std::chrono::minutes(10)},
-                                  [this](const HttpCall& call, const HttpConnection&) { return answer(call); });
+  auto server = HttpServer::start(
+      {.host = options_.host,
+       .port = options_.port,
+       .key = options_.key,
+       .body_type = "application/octet-stream",
+       .certificate = options_.certificate,
+       .private_key = options_.private_key,
+       .max_body_bytes = options_.max_result_bytes,
+       .max_connections = kConnections,
+       .receive_time = std::chrono::minutes(10)},
+      [this](const HttpCall& call, const HttpConnection& connection) { return answer(call, connection); });
   if (!server) return Error{"rollout.workers_listen: " + server.error().message};
   server_ = std::move(server).value();
   const bool is_ipv6 = options_.host.find(':') != std::string::npos && !options_.host.starts_with('[');
@@ -121,12 +117,11 @@ bool TaskBoard::is_later(const Announcement& other) const {
 
 TaskBoard::~TaskBoard() {
   if (!is_announced_ || !broker_->is_connected()) return;
-  if (std::uncaught_exceptions() > 0) return;  // as one that is killed: workers wait for who continues
+  if (std::uncaught_exceptions() > 0) return;  // as if killed: workers wait for the trainer that continues
   const auto now = announced();
   if (!now || !now->value || is_later(*now->value)) return;
   announcement_.open = false;
   (void)broker_->announce(options_.address.table(), kTrainerKey, announcement_json(announcement_));
-  (void)broker_->remove_queue(options_.address.queue());
 }
 
 void TaskBoard::set_setup(const WorkerFile& setup, const std::optional<WorkerFile>& base) {
@@ -148,21 +143,55 @@ Result<bool> TaskBoard::announce(const GoOn& go_on) {
   });
 }
 
-HttpReply TaskBoard::answer(const HttpCall& call) {
+HttpReply TaskBoard::answer(const HttpCall& call, const HttpConnection& connection) {
   {
     const std::lock_guard lock(mutex_);
     was_asked_ = true;
   }
-  if (call.method == "POST" && call.path.starts_with(kResults))
-    return take_result(call.path.substr(kResults.size()), call.body);
   if (call.method == "GET") return files_.answer(call.path);
+  const std::vector<std::string> parts = parts_of(call.path);
+  if (call.method != "POST" || parts.size() < 3) return said(404, "nothing is there");
+  if (parts[1] != announcement_.run) return said(410, "of another run");
+  if (parts[0] == "results" && parts.size() == 3) return take_result(parts[2], call.body);
+  if (parts[0] == "tasks" && parts.size() == 3) return lease_next(parts[2], connection);
+  if (parts[0] == "leases" && parts.size() == 4) return set_lease(parts[2], parts[3], Clock::now() + options_.lease);
+  if (parts[0] == "returns" && parts.size() == 4) return set_lease(parts[2], parts[3], {});
   return said(404, "nothing is there");
 }
 
-HttpReply TaskBoard::take_result(const std::string& path, const std::string& body) {
-  const std::string mine = announcement_.run + "/";
-  if (!path.starts_with(mine)) return said(410, "of another run");
-  const std::string key = path.substr(mine.size());
+TaskBoard::Entry* TaskBoard::next_free() {
+  const auto now = Clock::now();
+  const auto place = [](const Entry& entry) { return std::pair(entry.task.step, entry.task.first_group); };
+  Entry* first = nullptr;
+  for (auto& [key, entry] : entries_)
+    if (!entry.done && entry.leased_until <= now && (first == nullptr || place(entry) < place(*first))) first = &entry;
+  return first;
+}
+
+HttpReply TaskBoard::lease_next(const std::string& worker, const HttpConnection& connection) {
+  std::unique_lock lock(mutex_);
+  Entry* next = next_free();
+  for (int slice = 0; next == nullptr && slice < kLeaseSlices; ++slice) {
+    task_came_.wait_for(lock, kLeaseSlice);
+    next = next_free();
+  }
+  if (next == nullptr || connection.may_have_left()) return said(503, "no task is free");
+  next->worker = worker;
+  next->leased_until = Clock::now() + options_.lease;
+  return {.body = task_json(next->task)};
+}
+
+HttpReply TaskBoard::set_lease(const std::string& task, const std::string& worker, Clock::time_point until) {
+  const std::lock_guard lock(mutex_);
+  const auto found = entries_.find(task);
+  if (found == entries_.end() || found->second.done || found->second.worker != worker)
+    return said(200, "not needed any more");
+  found->second.leased_until = until;
+  task_came_.notify_one();
+  return said(200, "done");
+}
+
+HttpReply TaskBoard::take_result(const std::string& key, const std::string& body) {
   const auto result = parse_result(body);
   const std::lock_guard lock(mutex_);
   const auto found = entries_.find(key);
@@ -185,26 +214,15 @@ HttpReply TaskBoard::take_result(const std::string& path, const std::string& bod
   if (entry.done && entry.wait == waits_) ++num_done_;
   result_came_.notify_all();
   if (entry.done) return said(200, "taken");
-  entry.in_queue = false;
-  may_miss_ = true;
+  entry.leased_until = {};
   entry.task.version = announcement_.version;
   entry.task.weights = announcement_.weights.sha256;
+  task_came_.notify_one();
   return said(200, "of weights that are too old; the task is handed out again");
 }
 
 std::string TaskBoard::note_of(const WorkerResult& result) const {
   return result.kernels == announcement_.kernels ? std::string() : ", with the kernels " + result.kernels;
-}
-
-std::size_t TaskBoard::num_unfinished() {
-  const std::lock_guard lock(mutex_);
-  return static_cast<std::size_t>(std::ranges::count_if(entries_, [](const auto& one) { return !one.second.done; }));
-}
-
-void TaskBoard::lose_queue() {
-  const std::lock_guard lock(mutex_);
-  for (auto& [key, entry] : entries_) entry.in_queue = false;
-  may_miss_ = true;
 }
 
 void TaskBoard::begin_wait(const std::vector<WorkerTask>& tasks) {
@@ -218,55 +236,13 @@ void TaskBoard::begin_wait(const std::vector<WorkerTask>& tasks) {
   }
 }
 
-void TaskBoard::forget(const std::vector<WorkerTask>& tasks) {
+void TaskBoard::hand_out(const std::vector<WorkerTask>& tasks) {
   const std::lock_guard lock(mutex_);
-  for (const WorkerTask& task : tasks) entries_.erase(task.key());
-}
-
-Result<bool> TaskBoard::hand_out(const std::vector<WorkerTask>& tasks, const GoOn& go_on) {
-  {
-    const std::lock_guard lock(mutex_);
-    for (const WorkerTask& task : tasks) {
-      const bool is_new = entries_.emplace(task.key(), Entry{.task = task}).second;
-      CARNOT_CHECK(is_new, "task " + task.key() + " is handed out already");
-      may_miss_ = true;
-    }
+  for (const WorkerTask& task : tasks) {
+    const bool is_new = entries_.emplace(task.key(), Entry{.task = task}).second;
+    CARNOT_CHECK(is_new, "task " + task.key() + " is handed out already");
   }
-  return fill_queue(go_on);
-}
-
-std::vector<WorkerTask> TaskBoard::missing_in_queue() {
-  std::vector<WorkerTask> missing;
-  const std::lock_guard lock(mutex_);
-  if (!std::exchange(may_miss_, false)) return missing;
-  for (const auto& [key, entry] : entries_)
-    if (!entry.done && !entry.in_queue) missing.push_back(entry.task);
-  std::ranges::sort(missing, {}, [](const WorkerTask& task) { return std::pair(task.step, task.first_group); });
-  return missing;
-}
-
-Result<bool> TaskBoard::fill_queue(const GoOn& go_on) {
-  const std::vector<WorkerTask> missing = missing_in_queue();
-  if (missing.empty()) return true;
-  const std::string attempt = "/" + std::to_string(times_filled_++);
-  for (const WorkerTask& task : missing) {
-    const auto mark = [&](bool in_queue) {
-      const std::lock_guard lock(mutex_);
-      entries_.at(task.key()).in_queue = in_queue;
-      may_miss_ = may_miss_ || !in_queue;
-    };
-    mark(true);  // first, since its result may come at once
-    const auto added = persist(go_on, [&]() -> Result<Reached<Done>> {
-      auto outcome = broker_->add(options_.address.queue(), task_json(task), task.run + "/" + task.key() + attempt);
-      if (outcome && !outcome->reached && broker_->is_connected())  // the queue may be gone
-        (void)broker_->make_queue(options_.address.queue(), options_.lease);
-      return outcome;
-    });
-    if (added && *added) continue;
-    mark(false);
-    return added;
-  }
-  return true;
+  task_came_.notify_all();
 }
 
 Status TaskBoard::look_after() {
@@ -280,23 +256,6 @@ Status TaskBoard::look_after() {
   const std::string mine = announcement_json(announcement_);
   if (!now.value || announcement_json(*now.value) != mine)
     (void)broker_->announce(options_.address.table(), kTrainerKey, mine);
-  const std::size_t open = num_unfinished();
-  CARNOT_ASSIGN_OR_RETURN(const auto size, broker_->size(options_.address.queue()));
-  if (!size.reached) return Done{};
-  const bool is_gone = !size.value;
-  // Results that come between the two looks make it seem short once, a lost message does so again.
-  const bool is_short = size.value && *size.value < static_cast<std::int64_t>(open);
-  if (is_gone) {
-    const auto made = broker_->make_queue(options_.address.queue(), options_.lease);
-    if (!made || !made->reached) return made ? Status(Done{}) : made.error();
-  }
-  if (!is_gone && !(is_short && looked_short_)) {
-    looked_short_ = is_short;
-    return Done{};
-  }
-  looked_short_ = false;
-  log_info(options_.address.text() + ": the NATS server has lost tasks; they are handed out again");
-  lose_queue();
   return Done{};
 }
 
@@ -305,7 +264,7 @@ Result<bool> TaskBoard::wait_for(const std::vector<WorkerTask>& tasks, const GoO
   begin_wait(tasks);
   const auto begin = Clock::now();
   auto next_look = begin + kBetweenLooks;
-  bool told = false;
+  bool is_reported = false;
   for (std::size_t last = 0;;) {
     bool was_asked = false;
     {
@@ -316,34 +275,23 @@ Result<bool> TaskBoard::wait_for(const std::vector<WorkerTask>& tasks, const GoO
     }
     if (on_progress) on_progress(last);
     if (last == tasks.size()) {
-      forget(tasks);
+      const std::lock_guard lock(mutex_);
+      for (const WorkerTask& task : tasks) entries_.erase(task.key());
       return true;
     }
     if (!go_on()) {
-      close_queue();
+      const std::lock_guard lock(mutex_);
+      entries_.clear();
       return false;
     }
-    if (!told && !was_asked && Clock::now() > begin + kLonely) {
+    if (!is_reported && !was_asked && Clock::now() > begin + kLonely) {
       log_info("no worker has come yet; one is started with: carnot worker " + options_.address.text());
-      told = true;
+      is_reported = true;
     }
-    // One try: what does not succeed is tried again in a moment.
-    if (broker_->is_connected())
-      if (const auto filled = fill_queue([] { return false; }); !filled) return filled;
     if (Clock::now() < next_look) continue;
     CARNOT_RETURN_IF_ERROR(look_after());
     next_look = Clock::now() + kBetweenLooks;
   }
-}
-
-void TaskBoard::close_queue() {
-  {
-    const std::lock_guard lock(mutex_);
-    entries_.clear();
-  }
-  if (!broker_->is_connected()) return;
-  (void)broker_->remove_queue(options_.address.queue());
-  (void)broker_->make_queue(options_.address.queue(), options_.lease);
 }
 
 }  // namespace carnot

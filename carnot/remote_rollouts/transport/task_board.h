@@ -1,11 +1,18 @@
-// remote_rollouts/transport/task_board.h -- the trainer's side: tasks are handed out through the broker, files are
-// served and results taken over HTTP.
+// remote_rollouts/transport/task_board.h -- the trainer's side: announces the trainer through the broker, and hands out
+// tasks, serves files and takes results over HTTP.
+//
+//   GET  /files/SHA256               a file (served_files.h)
+//   POST /tasks/RUN/WORKER           the next task, on lease: its JSON; 503 if none is free for half a second
+//   POST /leases/RUN/TASK/WORKER     the lease begins again
+//   POST /returns/RUN/TASK/WORKER    the worker gives the task back
+//   POST /results/RUN/TASK           a result
 //
 // A task is leased to one worker after the other until its result is there, so it may be computed twice. The first
-// result of a task counts, further ones are dropped: draws are keyed, so with the same weights they are equal. Results
-// are taken at any time from when a task is handed out, also while no one waits for them.
+// result of a task counts, further ones are dropped: draws are keyed, so with the same weights they are equal. Tasks
+// are leased and results taken at any time from when a task is handed out, also while no one waits for them.
 #pragma once
 
+#include <chrono>
 #include <condition_variable>
 #include <cstddef>
 #include <functional>
@@ -49,12 +56,11 @@ using GoOn = std::function<bool()>;
 
 class TaskBoard {
  public:
-  /// Listens, and clears what an earlier trainer of this name left in the broker. Waits for the broker where it is
-  /// away. Null if `go_on` ended that.
+  /// Listens. Waits for the broker where it is away. Null if `go_on` ended that.
   static Result<std::unique_ptr<TaskBoard>> open(const TaskBoardOptions& options, const GoOn& go_on);
 
-  /// Tells the workers, as far as the broker is there, that this trainer has ended; unless another one is announced, or
-  /// an exception ends it (a lost rank, a bug): workers then wait as for a trainer that was killed.
+  /// Announces that this trainer has ended, if the broker can be reached; not if another one is announced, or an
+  /// exception ends it (a lost rank, a bug): workers then wait as for a trainer that was killed.
   ~TaskBoard();
   TaskBoard(const TaskBoard&) = delete;
   TaskBoard& operator=(const TaskBoard&) = delete;
@@ -73,14 +79,14 @@ class TaskBoard {
 
   /// What becomes of a result. Again: its task is handed out once more, with the weights that are announced then.
   enum class Verdict { Taken, Again };
-  /// Looks at a result on one of the server's threads, one at a time; what it refuses is as if it had not come, and its
-  /// worker is told why.
+  /// Looks at a result on one of the server's threads, one at a time. A result that it refuses does not count, and its
+  /// worker gets the reason.
   using Accept = std::function<Result<Verdict>(const WorkerTask& task, const WorkerResult& result)>;
   /// REQUIRES: before the first tasks.
   void set_accept(Accept accept) { accept_ = std::move(accept); }
 
-  /// Hands out tasks, none of which is out. False if `go_on` ended it.
-  Result<bool> hand_out(const std::vector<WorkerTask>& tasks, const GoOn& go_on);
+  /// Workers may take these tasks from now on, earlier steps first. REQUIRES: none of them is handed out already.
+  void hand_out(const std::vector<WorkerTask>& tasks);
 
   /// Returns once each of these has a result that was accepted, and forgets them. False if `go_on` ended it: then
   /// all tasks are forgotten. Fails if another trainer has taken this one's place, or the broker refuses to continue.
@@ -89,9 +95,12 @@ class TaskBoard {
                         const std::function<void(std::size_t done)>& on_progress);
 
  private:
+  using Clock = std::chrono::steady_clock;
+
   struct Entry {
     WorkerTask task{};
-    bool in_queue = false;
+    std::string worker{};              ///< that leased it last
+    Clock::time_point leased_until{};  ///< from then on another worker may have it
     bool done = false;
     std::int64_t wait = 0;  ///< the last one that it was among
   };
@@ -103,32 +112,26 @@ class TaskBoard {
   Result<Reached<std::optional<Announcement>>> announced();
   /// Whether `other` has taken this trainer's place.
   bool is_later(const Announcement& other) const;
-  HttpReply answer(const HttpCall& call);
-  HttpReply take_result(const std::string& path, const std::string& body);
+  HttpReply answer(const HttpCall& call, const HttpConnection& connection);
+  HttpReply lease_next(const std::string& worker, const HttpConnection& connection);
+  /// A lease that is this worker's ends at `until`.
+  HttpReply set_lease(const std::string& task, const std::string& worker, Clock::time_point until);
+  HttpReply take_result(const std::string& key, const std::string& body);
+  /// The task without a result or a lease that is first in line; null if there is none.
+  Entry* next_free();
   /// What is said of a worker next to its name.
   std::string note_of(const WorkerResult& result) const;
-  /// Tasks without a result that are not in the queue, those of earlier steps first.
-  std::vector<WorkerTask> missing_in_queue();
-  /// Puts them into the queue.
-  Result<bool> fill_queue(const GoOn& go_on);
-  /// Makes good what the broker has lost. Fails if a later trainer is announced.
+  /// Announces the trainer again where the broker has lost that. Fails if a later trainer is announced.
   Status look_after();
-  /// Tasks without a result.
-  std::size_t num_unfinished();
-  /// From now on they count as not in the queue.
-  void lose_queue();
   /// From now on num_done_ counts those of these that have their result. REQUIRES: they are handed out.
   void begin_wait(const std::vector<WorkerTask>& tasks);
-  void forget(const std::vector<WorkerTask>& tasks);
-  /// Takes all tasks back.
-  void close_queue();
 
   TaskBoardOptions options_;
   std::unique_ptr<Broker> broker_;
   Announcement announcement_;
   ServedFiles files_;
   std::mutex mutex_{};  ///< of what follows, as far as the server's threads use it
-  std::condition_variable result_came_{};
+  std::condition_variable result_came_{}, task_came_{};
   Accept accept_{};
   std::map<std::string, Entry> entries_{};  ///< tasks that are handed out, by key
   std::set<std::string> workers_{};         ///< that have sent results
@@ -136,9 +139,6 @@ class TaskBoard {
   bool is_announced_ = false;
   std::int64_t waits_ = 0;    ///< so far
   std::size_t num_done_ = 0;  ///< of the tasks of the last one
-  bool may_miss_ = false;     ///< tasks without a result may be missing in the queue
-  int times_filled_ = 0;
-  bool looked_short_ = false;  ///< the queue had fewer messages than there are tasks, when last looked at
   std::unique_ptr<HttpServer> server_;
 };
 

@@ -26,4 +26,8 @@ std::vector<std::string> alphanumeric_words(std::string_view text) {
   return words;
 }
 
+Analyzer analyzer_of(IndexWords words) {
+  return words == IndexWords::English ? Analyzer(lucene_english_words) : Analyzer(alphanumeric_words);
+}
+
 }  // namespace carnot

@@ -1,25 +1,49 @@
 #include "carnot/retrieval/bm25/bm25.h"
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
 
 #include "carnot/core/base/check.h"
 
 namespace carnot {
+namespace {
+
+constexpr int kExactLengths = 24;  // then eight more that are exact, and eight for each power of two
+
+}  // namespace
+
+const std::array<int, 256>& lucene_lengths() {
+  static const std::array<int, 256> kLengths = [] {
+    std::array<int, 256> lengths{};
+    for (int code = 0; code < 256; ++code) {
+      const int rest = code - kExactLengths;
+      lengths[static_cast<std::size_t>(code)] =
+          rest < 8 ? code
+                   : static_cast<int>(kExactLengths + (static_cast<std::int64_t>((rest & 7) | 8) << (rest / 8 - 1)));
+    }
+    return lengths;
+  }();
+  return kLengths;
+}
+
+std::uint8_t lucene_length_code(int length) {
+  CARNOT_CHECK_GE(length, 0);
+  const auto& lengths = lucene_lengths();
+  return static_cast<std::uint8_t>(std::ranges::upper_bound(lengths, length) - lengths.begin() - 1);
+}
+
+std::array<float, 256> lucene_inverse_norms(float k1, float b, double mean_length) {
+  const auto mean = static_cast<float>(mean_length);
+  std::array<float, 256> inverse{};
+  std::ranges::transform(lucene_lengths(), inverse.begin(),
+                         [&](int length) { return 1.0f / (k1 * ((1 - b) + b * static_cast<float>(length) / mean)); });
+  return inverse;
+}
 
 void Bm25Options::fields(FieldVisitor& visit) {
   visit.field("k1", k1, "how slowly repeated words saturate", at_least(0));
   visit.field("b", b, "how much long documents are discounted", between(0, 1));
   visit.field("lucene_lengths", lucene_lengths, "round document lengths to one byte, as Lucene does");
-}
-
-int lucene_length(int length) {
-  constexpr int kExact = 24;  // lengths below it have codes of their own
-  if (length < kExact) return length;
-  const auto rest = static_cast<unsigned>(length - kExact);
-  const int shift = std::max(0, static_cast<int>(std::bit_width(rest)) - 4);
-  return kExact + static_cast<int>(rest >> shift << shift);
 }
 
 Bm25Index::Bm25Index(std::span<const std::string> documents, const Bm25Options& options, Analyzer analyzer)
@@ -50,10 +74,9 @@ Bm25Index::Bm25Index(std::span<const std::string> documents, const Bm25Options& 
 void Bm25Index::measure_documents(std::span<const int> lengths, double total) {
   const double mean_length = total > 0 ? total / static_cast<double>(lengths.size()) : 1;
   if (options_.arithmetic == Bm25Arithmetic::Lucene) {
-    const auto k1 = static_cast<float>(options_.k1), b = static_cast<float>(options_.b);
-    const auto mean = static_cast<float>(mean_length);
-    for (const int length : lengths)
-      inverse_norm_.push_back(1.0f / (k1 * ((1 - b) + b * static_cast<float>(lucene_length(length)) / mean)));
+    const auto by_code =
+        lucene_inverse_norms(static_cast<float>(options_.k1), static_cast<float>(options_.b), mean_length);
+    for (const int length : lengths) inverse_norm_.push_back(by_code[lucene_length_code(length)]);
     return;
   }
   for (const int length : lengths) {

@@ -13,6 +13,7 @@
 // Immutable once built; search() may be called from any number of threads.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -24,6 +25,19 @@
 #include "carnot/retrieval/bm25/analyzer.h"
 
 namespace carnot {
+
+/// Lucene keeps the length of a document in one byte (SmallFloat.intToByte4): the length that each byte means, exact up
+/// to 40, then four significant bits of what exceeds 24. They grow with the byte.
+const std::array<int, 256>& lucene_lengths();
+
+/// The byte of the longest length that is not above `length`. REQUIRES: length >= 0.
+std::uint8_t lucene_length_code(int length);
+
+/// The length that Lucene reads back after storing `length` in one byte.
+inline int lucene_length(int length) { return lucene_lengths()[lucene_length_code(length)]; }
+
+/// For each such byte, 1 / (k1 * (1 - b + b * length / mean length)), in Lucene's single precision.
+std::array<float, 256> lucene_inverse_norms(float k1, float b, double mean_length);
 
 enum class Bm25Arithmetic : std::uint8_t {
   Double,
@@ -45,10 +59,6 @@ struct SearchHit {
 
   bool operator==(const SearchHit&) const = default;
 };
-
-/// The length Lucene reads back after storing `length` in one byte: exact up to 40, then four significant bits of
-/// what exceeds 24 (SmallFloat.intToByte4).
-int lucene_length(int length);
 
 class Bm25Index {
  public:

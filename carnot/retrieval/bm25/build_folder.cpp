@@ -5,7 +5,6 @@
 #include <sys/stat.h>
 
 #include "carnot/core/base/file.h"
-#include "carnot/core/base/system_error.h"
 
 namespace carnot {
 namespace {

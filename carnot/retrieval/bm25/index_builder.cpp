@@ -11,14 +11,10 @@
 #include "carnot/core/base/limits.h"
 #include "carnot/core/base/log.h"
 #include "carnot/core/base/strings.h"
-#include "carnot/core/base/system_error.h"
 #include "carnot/core/base/thread_pool.h"
+#include "carnot/retrieval/bm25/bm25.h"
 #include "carnot/retrieval/bm25/build_folder.h"
-#include "carnot/retrieval/bm25/growing_file.h"
-#include "carnot/retrieval/bm25/index_format.h"
 #include "carnot/retrieval/bm25/index_mapping.h"
-#include "carnot/retrieval/bm25/lucene_norm.h"
-#include "carnot/retrieval/bm25/passage_row.h"
 #include "carnot/retrieval/bm25/passage_source.h"
 #include "carnot/retrieval/bm25/posting_runs.h"
 #include "carnot/retrieval/bm25/postings_block.h"
@@ -276,7 +272,7 @@ class IndexBuild {
 
   Status write_postings() {
     CARNOT_ASSIGN_OR_RETURN(const auto lengths, read_file(lengths_->path()));
-    const auto inverse_norm = lucene_inverse_norms(head_.k1, head_.b, head_.num_words, head_.num_passages);
+    const auto inverse_norm = lucene_inverse_norms(head_.k1, head_.b, head_.mean_length());
     auto words = GrowingFile::open(folder_ / "words", 0), terms = GrowingFile::open(folder_ / "terms", 0),
          blocks = GrowingFile::open(folder_ / "blocks", 0);
     for (const auto* file : {&words, &terms, &blocks})

@@ -34,8 +34,8 @@ struct IndexProgress {
 /// Called now and then; false stops the build after it has written down how far it has come.
 using OnIndexProgress = std::function<bool(const IndexProgress&)>;
 
-/// Builds `index` from `source`, JSON lines (passage_row.h), plain or .xz; blank lines are passed over. Goes on with
-/// what an earlier call left, if source and options are the same. The error names the lines that are no passages (the
+/// Builds `index` from `source`, JSON lines (parse_passage_row()), plain or .xz; blank lines are passed over. Continues
+/// what an earlier call left, if source and options are the same. The error names the lines that are not passages (the
 /// first twenty), or the file that cannot be written, or says that the build was stopped.
 Status build_index_file(const std::filesystem::path& source, const std::filesystem::path& index,
                         const IndexBuildOptions& options, const OnIndexProgress& on_progress = {});

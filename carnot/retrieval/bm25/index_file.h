@@ -17,8 +17,8 @@
 #include <vector>
 
 #include "carnot/core/base/result.h"
+#include "carnot/retrieval/bm25/analyzer.h"
 #include "carnot/retrieval/bm25/bm25.h"
-#include "carnot/retrieval/bm25/index_words.h"
 
 namespace carnot {
 
@@ -37,8 +37,8 @@ struct IndexedPassage {
 
 class Bm25File {
  public:
-  /// Maps the file. The error says that it is no index, of another version, cut short or damaged. Takes time for the
-  /// head only; sections are checked as they are read, and as a whole by verify().
+  /// Maps the file. The error says that it is not an index, of another version, cut short or damaged. Takes time for
+  /// the head only; sections are checked as they are read, and as a whole by verify().
   static Result<std::shared_ptr<const Bm25File>> open(const std::filesystem::path& path);
   ~Bm25File();
   Bm25File(const Bm25File&) = delete;
@@ -60,7 +60,7 @@ class Bm25File {
 
   /// Whether it was built from a file of that size with that beginning and end (index_builder.h).
   bool is_from(std::uint64_t source_bytes, std::uint64_t source_mark) const;
-  /// Tells the passages from others, as a text: size, beginning and end of that file, and how many passages it had.
+  /// Identifies the passages: size, beginning and end of that file, and how many passages it had.
   std::string source_name() const;
   bool has_settings(IndexWords words, double k1, double b) const;
 

@@ -1,5 +1,3 @@
-#include "carnot/retrieval/bm25/index_search.h"
-
 #include <algorithm>
 #include <array>
 #include <bit>
@@ -9,6 +7,7 @@
 #include <utility>
 
 #include "carnot/core/base/check.h"
+#include "carnot/retrieval/bm25/index_mapping.h"
 #include "carnot/retrieval/bm25/postings_block.h"
 
 namespace carnot {

@@ -1,13 +1,12 @@
-#include "carnot/retrieval/bm25/lucene_analyzer.h"
-
 #include <utf8proc.h>
 
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <span>
 
 #include "carnot/core/base/utf8.h"
-#include "carnot/retrieval/bm25/porter_stemmer.h"
+#include "carnot/retrieval/bm25/analyzer.h"
 
 namespace carnot {
 namespace {
@@ -30,89 +29,35 @@ enum class WordBreak : std::uint8_t {
   Joiner,  ///< U+200D: Extend, and joins pictographs
 };
 
-struct CodeRange {
-  char32_t first, last;
-};
-
-template <std::size_t N>
-constexpr bool in_ranges(const std::array<CodeRange, N>& ranges, char32_t code) {
-  return std::ranges::any_of(ranges, [&](const CodeRange& range) { return code >= range.first && code <= range.last; });
+/// Whether a range has the code: the ranges' first and last codes in turn.
+constexpr bool in_ranges(std::span<const char32_t> ranges, char32_t code) {
+  for (std::size_t i = 0; i < ranges.size(); i += 2)
+    if (code >= ranges[i] && code <= ranges[i + 1]) return true;
+  return false;
 }
 
-constexpr std::array<CodeRange, 9> kIdeographs = {{{0x3005, 0x3005},
-                                                   {0x3007, 0x3007},
-                                                   {0x3021, 0x3029},
-                                                   {0x3041, 0x3096},
-                                                   {0x309D, 0x309F},
-                                                   {0x3400, 0x4DBF},
-                                                   {0x4E00, 0x9FFF},
-                                                   {0xF900, 0xFAFF},
-                                                   {0x20000, 0x3134F}}};
-constexpr std::array<CodeRange, 7> kKatakana = {{{0x3031, 0x3035},
-                                                 {0x309B, 0x309C},
-                                                 {0x30A0, 0x30FA},
-                                                 {0x30FC, 0x30FF},
-                                                 {0x31F0, 0x31FF},
-                                                 {0x32D0, 0x3357},
-                                                 {0xFF66, 0xFF9D}}};
-constexpr std::array<CodeRange, 8> kComplex = {{{0x0E01, 0x0E3A},
-                                                {0x0E40, 0x0E4E},
-                                                {0x0E81, 0x0ECD},
-                                                {0x1000, 0x103F},
-                                                {0x1050, 0x108F},
-                                                {0x1780, 0x17D3},
-                                                {0x1950, 0x19C9},
-                                                {0xAA60, 0xAADF}}};
+constexpr char32_t kIdeographs[] = {0x3005, 0x3005, 0x3007, 0x3007, 0x3021, 0x3029, 0x3041, 0x3096,  0x309D,
+                                    0x309F, 0x3400, 0x4DBF, 0x4E00, 0x9FFF, 0xF900, 0xFAFF, 0x20000, 0x3134F};
+constexpr char32_t kKatakana[] = {0x3031, 0x3035, 0x309B, 0x309C, 0x30A0, 0x30FA, 0x30FC,
+                                  0x30FF, 0x31F0, 0x31FF, 0x32D0, 0x3357, 0xFF66, 0xFF9D};
+constexpr char32_t kComplex[] = {0x0E01, 0x0E3A, 0x0E40, 0x0E4E, 0x0E81, 0x0ECD, 0x1000, 0x103F,
+                                 0x1050, 0x108F, 0x1780, 0x17D3, 0x1950, 0x19C9, 0xAA60, 0xAADF};
 /// Symbols that count as letters.
-constexpr std::array<CodeRange, 8> kLetterSymbols = {{{0x02C2, 0x02C5},
-                                                      {0x02D2, 0x02D7},
-                                                      {0x02DE, 0x02DF},
-                                                      {0x02E5, 0x02EB},
-                                                      {0x02ED, 0x02ED},
-                                                      {0x02EF, 0x02FF},
-                                                      {0x24B6, 0x24E9},
-                                                      {0xA708, 0xA721}}};
+constexpr char32_t kLetterSymbols[] = {0x02C2, 0x02C5, 0x02D2, 0x02D7, 0x02DE, 0x02DF, 0x02E5, 0x02EB,
+                                       0x02ED, 0x02ED, 0x02EF, 0x02FF, 0x24B6, 0x24E9, 0xA708, 0xA721};
+
+constexpr std::u32string_view kMidLetters = U":\u00B7\u0387\u055F\u05F4\u2027\uFE13\uFE55\uFF1A";
+constexpr std::u32string_view kMidBoth = U".'\u2018\u2019\u2024\uFE52\uFF07\uFF0E";
+constexpr std::u32string_view kMidNumbers =
+    U",;\u037E\u0589\u060C\u060D\u066C\u07F8\u2044\uFE10\uFE14\uFE50\uFE54\uFF0C\uFF1B";
 
 WordBreak special_break(char32_t code) {
-  switch (code) {
-    case ':':
-    case 0x00B7:
-    case 0x0387:
-    case 0x055F:
-    case 0x05F4:
-    case 0x2027:
-    case 0xFE13:
-    case 0xFE55:
-    case 0xFF1A: return WordBreak::MidLetter;
-    case '.':
-    case '\'':
-    case 0x2018:
-    case 0x2019:
-    case 0x2024:
-    case 0xFE52:
-    case 0xFF07:
-    case 0xFF0E: return WordBreak::MidBoth;
-    case ',':
-    case ';':
-    case 0x037E:
-    case 0x0589:
-    case 0x060C:
-    case 0x060D:
-    case 0x066C:
-    case 0x07F8:
-    case 0x2044:
-    case 0xFE10:
-    case 0xFE14:
-    case 0xFE50:
-    case 0xFE54:
-    case 0xFF0C:
-    case 0xFF1B: return WordBreak::MidNumber;
-    case 0x202F: return WordBreak::Connector;
-    case 0x200D: return WordBreak::Joiner;
-    case 0xFF9E:
-    case 0xFF9F: return WordBreak::Extend;
-    default: return WordBreak::Other;
-  }
+  if (kMidLetters.find(code) != kMidLetters.npos) return WordBreak::MidLetter;
+  if (kMidBoth.find(code) != kMidBoth.npos) return WordBreak::MidBoth;
+  if (kMidNumbers.find(code) != kMidNumbers.npos) return WordBreak::MidNumber;
+  if (code == 0x202F) return WordBreak::Connector;
+  if (code == 0x200D) return WordBreak::Joiner;
+  return code == 0xFF9E || code == 0xFF9F ? WordBreak::Extend : WordBreak::Other;
 }
 
 WordBreak break_of_category(char32_t code) {
@@ -272,7 +217,7 @@ class WordFinder {
   }
 
   std::string_view text_;
-  std::vector<TextCharacter> characters_;  // and one that stands for the end
+  std::vector<TextCharacter> characters_;  // and one for the end
   std::size_t at_ = 0;
 };
 

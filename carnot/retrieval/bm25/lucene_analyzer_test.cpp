@@ -1,5 +1,3 @@
-#include "carnot/retrieval/bm25/lucene_analyzer.h"
-
 #include <gtest/gtest.h>
 
 #include <map>
@@ -8,8 +6,8 @@
 #include <unordered_set>
 
 #include "carnot/core/base/file.h"
+#include "carnot/retrieval/bm25/analyzer.h"
 #include "carnot/retrieval/bm25/bm25.h"
-#include "carnot/retrieval/bm25/porter_stemmer.h"
 #include "testing/invented_and_published.h"
 #include "testing/paths.h"
 

@@ -1,4 +1,4 @@
-// retrieval/bm25/passage_source.h -- the passages' file: its lines, from any of its bytes on.
+// retrieval/bm25/passage_source.h -- the passages' file: its lines, from any of its bytes on, and what a line says.
 #pragma once
 
 #include <cstdint>
@@ -11,6 +11,17 @@
 #include "carnot/core/base/result.h"
 
 namespace carnot {
+
+/// A passage in the words of Search-R1's corpora: `contents` is the title in quotes, a line break and the text.
+struct PassageRow {
+  std::string id{};
+  std::string contents{};
+};
+
+/// Reads a JSON object with `contents` (or `text`, `content`, `passage`, with a `title` or without) and maybe an `id`,
+/// a string or an integer; without one, `number` is the id. Contents are served as they are; a title next to another
+/// key is put before the text, in quotes and on its own line. The error begins with `where`.
+Result<PassageRow> parse_passage_row(std::string_view line, std::uint64_t number, const std::string& where);
 
 /// CRC-64 of `bytes`, after those that gave `so_far`.
 std::uint64_t checksum_of(std::string_view bytes, std::uint64_t so_far = 0);

@@ -1,10 +1,9 @@
-#include "carnot/retrieval/bm25/porter_stemmer.h"
-
 #include <algorithm>
 #include <initializer_list>
 #include <string_view>
 
 #include "carnot/core/base/utf8.h"
+#include "carnot/retrieval/bm25/analyzer.h"
 
 namespace carnot {
 namespace {

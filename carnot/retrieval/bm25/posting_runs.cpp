@@ -1,11 +1,9 @@
 #include "carnot/retrieval/bm25/posting_runs.h"
 
 #include <algorithm>
-#include <cstring>
 
 #include "carnot/core/base/check.h"
 #include "carnot/core/base/file.h"
-#include "carnot/core/base/system_error.h"
 
 namespace carnot {
 namespace {

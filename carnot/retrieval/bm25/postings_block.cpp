@@ -1,6 +1,5 @@
 #include "carnot/retrieval/bm25/postings_block.h"
 
-#include <algorithm>
 #include <bit>
 #include <cstring>
 

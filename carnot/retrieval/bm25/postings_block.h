@@ -8,7 +8,6 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <span>
 #include <string>
 #include <string_view>
 
@@ -25,7 +24,7 @@ struct PostingsBlock {
   std::size_t size = 0;
 };
 
-/// Appends the block to `bytes`. `before` is the document before its first, -1 if there is none.
+/// Appends the block to `bytes`. `before` is the document before its first, or -1.
 /// REQUIRES: 1 <= size <= kBlockPostings, documents grow from beyond `before`, counts >= 1.
 void pack_postings(const PostingsBlock& block, std::int64_t before, std::string& bytes);
 

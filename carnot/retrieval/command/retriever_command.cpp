@@ -11,7 +11,7 @@
 #include "carnot/core/cli/stop_signals.h"
 #include "carnot/http/server.h"
 #include "carnot/retrieval/dense/dense_retriever.h"
-#include "carnot/retrieval/retriever/server.h"
+#include "carnot/retrieval/retriever/messages.h"
 
 namespace carnot {
 namespace {
@@ -27,7 +27,7 @@ class RetrieverCommand final : public Command {
                  Presence::Required);
     take.count("--port", "N", port_, 0, "to listen on; 0: any that is free; default: 8000");
     take.text("--host", "ADDRESS", host_,
-              "to listen on; default: 127.0.0.1. Whoever reaches another address can search");
+              "to listen on; default: 127.0.0.1. Anyone who reaches another address can search");
     take.count("--topk", "N", topk_, 1, "passages for a request that does not say how many; default: 3");
     take.count("--threads", "N", build_.threads, 1,
                "that build the index, and share the queries of a request; default: 1");
@@ -66,20 +66,20 @@ class RetrieverCommand final : public Command {
 
  private:
   /// True at most every few seconds.
-  bool is_time_to_tell() {
+  bool is_time_to_report() {
     constexpr std::chrono::seconds kBetween{5};
     const auto time = std::chrono::steady_clock::now();
-    if (time - told_ < kBetween) return false;
-    told_ = time;
+    if (time - reported_ < kBetween) return false;
+    reported_ = time;
     return true;
   }
 
-  /// Tells how far a build is, every few seconds; a signal ends it, and it can go on from there.
+  /// Reports how far a build is, every few seconds; a signal ends it, and it can continue from there.
   OnIndexProgress progress_on(const Console& console) {
     return [this, &console](const IndexProgress& now) {
       if (now.merging) {
         console.err << "carnot: " << now.passages << " passages read; the runs are merged" << std::endl;
-      } else if (is_time_to_tell()) {
+      } else if (is_time_to_report()) {
         const double share =
             static_cast<double>(now.bytes) / static_cast<double>(std::max<std::uint64_t>(1, now.all_bytes));
         console.err << "carnot: " << now.passages << " passages, " << std::fixed << std::setprecision(1) << 100 * share
@@ -121,10 +121,10 @@ class RetrieverCommand final : public Command {
                                                       const Console& console) {
     dense_options_.verify = verify_;
     dense_options_.threads = build_.threads;
-    told_ = {};  // the first passages tell how long all of them will take
+    reported_ = {};  // the first passages tell how long all of them will take
     return open_dense_retriever(
         std::move(index), index_file(), std::move(encoder), dense_options_, [this, &console](const DenseProgress& now) {
-          if (is_time_to_tell())
+          if (is_time_to_report())
             console.err << "carnot: " << now.passages << " of " << now.all_passages
                         << (now.graph ? " passages in the graph" : " passages encoded") << std::endl;
           return !stop_requested();
@@ -162,7 +162,7 @@ class RetrieverCommand final : public Command {
   DenseOptions dense_options_;
   bool only_build_ = false;
   bool verify_ = false;
-  std::chrono::steady_clock::time_point told_{};
+  std::chrono::steady_clock::time_point reported_{};
 };
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <condition_variable>
 #include <mutex>
+#include <utility>
 
 #include "carnot/core/base/log.h"
 #include "carnot/core/base/thread_pool.h"
@@ -13,6 +14,11 @@
 
 namespace carnot {
 namespace {
+
+TextEncoderOpener& encoder_opener() {
+  static TextEncoderOpener opener;
+  return opener;
+}
 
 namespace fs = std::filesystem;
 
@@ -189,6 +195,15 @@ class DenseOpening {
 };
 
 }  // namespace
+
+TextEncoderOpener set_text_encoder_opener(TextEncoderOpener opener) {
+  return std::exchange(encoder_opener(), std::move(opener));
+}
+
+Result<TextEncoder> open_text_encoder(const std::string& model) {
+  if (!encoder_opener()) return Error{model + ": this program computes no sentence encoders"};
+  return encoder_opener()(model);
+}
 
 fs::path vectors_path_of(const fs::path& index_file) { return index_file.string() + ".vectors"; }
 fs::path graph_path_of(const fs::path& index_file) { return index_file.string() + ".graph"; }

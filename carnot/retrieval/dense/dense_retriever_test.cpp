@@ -149,7 +149,7 @@ TEST_F(DenseRetrievers, SayWhichFileIsDamaged) {
   EXPECT_THAT(problem({.approximate = true}), HasSubstr(graph.string() + ": damaged"));
   EXPECT_EQ(problem({}), "none") << "an exact search does without";
   fs::remove(graph);
-  EXPECT_EQ(problem({.approximate = true}), "none") << "built anew";
+  EXPECT_EQ(problem({.approximate = true}), "none") << "rebuilt";
 
   const std::string whole = read_file(vectors_file()).value();
   bytes = whole;

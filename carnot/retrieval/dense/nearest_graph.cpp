@@ -15,8 +15,6 @@
 #include "carnot/core/base/json.h"
 #include "carnot/core/base/log.h"
 #include "carnot/core/base/random.h"
-#include "carnot/core/base/regular_file.h"
-#include "carnot/core/base/system_error.h"
 #include "carnot/core/kernel/dispatch.h"
 #include "carnot/retrieval/bm25/index_file.h"
 
@@ -113,7 +111,7 @@ Status save_graph(Layers& layers, const VectorFile& vectors, const GraphFiles& f
   return write_file_atomically(files.description(), json.dump(2) + "\n");
 }
 
-/// Null if there is none, or one of other vectors.
+/// Null if there is no graph, or one of other vectors.
 Result<std::unique_ptr<Layers>> load_graph(VectorSpace& space, const VectorFile& vectors, const GraphFiles& files) {
   if (!fs::exists(files.graph) || !fs::exists(files.description())) return std::unique_ptr<Layers>();
   CARNOT_ASSIGN_OR_RETURN(const auto text, read_file(files.description()));

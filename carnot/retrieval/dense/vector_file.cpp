@@ -16,8 +16,6 @@
 
 #include "carnot/core/base/check.h"
 #include "carnot/core/base/file.h"
-#include "carnot/core/base/regular_file.h"
-#include "carnot/core/base/system_error.h"
 #include "carnot/core/kernel/dispatch.h"
 #include "carnot/retrieval/bm25/index_file.h"
 
@@ -105,13 +103,13 @@ Status VectorFile::map() {
   if (::fstat(file_.get(), &info) != 0) return system_error(path_, "cannot read");
   const std::string name = path_.string();
   bytes_ = static_cast<std::uint64_t>(info.st_size);
-  if (bytes_ < sizeof(VectorHead)) return Error{name + ": is no file of vectors"};
+  if (bytes_ < sizeof(VectorHead)) return Error{name + ": is not a file of vectors"};
   void* start = ::mmap(nullptr, bytes_, PROT_READ, MAP_SHARED, file_.get(), 0);
   if (start == MAP_FAILED) return system_error(path_, "cannot map into memory");
   start_ = static_cast<const char*>(start);
   const auto& head = *reinterpret_cast<const VectorHead*>(start_);
   const VectorHead expected;
-  if (head.magic != expected.magic) return Error{name + ": is no file of vectors"};
+  if (head.magic != expected.magic) return Error{name + ": is not a file of vectors"};
   if (head.byte_order != expected.byte_order) return Error{name + ": was made on a machine with another byte order"};
   if (head.version != expected.version)
     return Error{name + ": has version " + std::to_string(head.version) + ", expected " +

@@ -22,7 +22,7 @@
 
 namespace carnot {
 
-/// In single precision. Where it is no number, the lowest one, so that a damaged row is never found first.
+/// In single precision. NaN becomes the lowest number, so that a damaged row is never found first.
 float inner_product(std::span<const float> a, std::span<const float> b);
 
 /// The order of search results: by score, equal ones by their number.
@@ -30,7 +30,7 @@ bool is_nearer(const SearchHit& a, const SearchHit& b);
 
 class VectorFile {
  public:
-  /// Maps the file. The error says that it is no such file, of another version, cut short or damaged.
+  /// Maps the file. The error says that it is not such a file, of another version, cut short or damaged.
   static Result<std::shared_ptr<const VectorFile>> open(const std::filesystem::path& path);
   ~VectorFile();
   VectorFile(const VectorFile&) = delete;

@@ -71,7 +71,7 @@ std::vector<int> rows_of(const std::vector<SearchHit>& hits) {
   return rows;
 }
 
-TEST_F(VectorFiles, FindTheNearestRowsAsTheSlowTwinDoesWhateverTheThreadsAndTheQueriesBeside) {
+TEST_F(VectorFiles, FindTheNearestRowsAsTheSlowReferenceDoesWithAnyNumberOfThreadsAndQueries) {
   const auto rows = random_vectors(9000, 37, 1), queries = random_vectors(5, 37, 2);
   const auto vectors = write(rows);
   EXPECT_EQ(vectors->num_rows(), 9000);
@@ -132,7 +132,7 @@ TEST_F(VectorFiles, CutShortOrOfAnotherVersionAreRefused) {
     EXPECT_NE(problem_with(whole.substr(0, bytes)), "none") << bytes;
   EXPECT_THAT(problem_with(whole.substr(0, 200)), HasSubstr(file().string() + ": holds 200 of 1664 bytes"));
   EXPECT_THAT(problem_with(whole + "x"), HasSubstr("written into"));
-  EXPECT_THAT(problem_with("no vectors"), HasSubstr("is no file of vectors"));
+  EXPECT_THAT(problem_with("no vectors"), HasSubstr("is not a file of vectors"));
   std::string other = whole;
   other[8] = 2;
   EXPECT_THAT(problem_with(other), HasSubstr("has version 2, expected 1"));
@@ -225,11 +225,11 @@ TEST_F(VectorFiles, HaveAGraphThatIsRefusedWhereItIsNotWhatWasWritten) {
   std::ofstream(description) << "{";
   EXPECT_THAT(problem(), HasSubstr(description.string()));
   fs::remove(description);
-  EXPECT_EQ(problem(), "none") << "built anew";
+  EXPECT_EQ(problem(), "none") << "rebuilt";
   EXPECT_TRUE(read_file(graph_file()).value() == whole);
   write(random_vectors(301, 8, 10));
   EXPECT_TRUE(NearestGraph::open_or_build(graph_file(), VectorFile::open(file()).value()).ok())
-      << "of other vectors: built anew";
+      << "of other vectors: rebuilt";
   EXPECT_FALSE(read_file(graph_file()).value() == whole);
 }
 

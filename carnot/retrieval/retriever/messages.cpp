@@ -1,23 +1,22 @@
 #include "carnot/retrieval/retriever/messages.h"
 
+#include <chrono>
+
 #include "carnot/core/base/json.h"
+#include "carnot/core/base/log.h"
 
 namespace carnot {
 namespace {
 
-std::string retriever_json(const OrderedJson& value) {
-  return value.dump(-1, ' ', false, OrderedJson::error_handler_t::replace);
-}
-
 Status read_queries(const Json& request, std::vector<std::string>& queries) {
   const auto many = request.find("queries"), one = request.find("query");
   const Json* given = many != request.end() ? &*many : one != request.end() ? &*one : nullptr;
-  if (given == nullptr) return Error{"queries: missing; expected a list of texts"};
+  if (given == nullptr) return Error{"queries: missing; expected a list of strings"};
   if (given->is_string()) {
     queries.push_back(given->get<std::string>());
     return Done{};
   }
-  if (!given->is_array()) return Error{"queries: expected a list of texts, found " + shown(*given)};
+  if (!given->is_array()) return Error{"queries: expected a list of strings, found " + shown(*given)};
   if (given->size() > kMostQueries)
     return Error{"queries: expected at most " + std::to_string(kMostQueries) + ", found " +
                  std::to_string(given->size())};
@@ -57,6 +56,8 @@ Result<RetrievedPassage> retrieved_passage(const Json& item, const std::string& 
   return passage;
 }
 
+constexpr std::chrono::seconds kLongestRetrieval{600};
+
 }  // namespace
 
 Result<RetrieveRequest> parse_retrieve_request(std::string_view body, int usual_topk) {
@@ -76,8 +77,8 @@ Result<RetrieveRequest> parse_retrieve_request(std::string_view body, int usual_
 }
 
 std::string retrieve_request(std::span<const std::string> queries, int topk) {
-  return retriever_json(
-      {{"queries", std::vector<std::string>(queries.begin(), queries.end())}, {"topk", topk}, {"return_scores", true}});
+  return json_line(OrderedJson{
+      {"queries", std::vector<std::string>(queries.begin(), queries.end())}, {"topk", topk}, {"return_scores", true}});
 }
 
 std::string retrieve_answer(std::span<const RetrievedPassages> found, bool with_scores) {
@@ -91,7 +92,7 @@ std::string retrieve_answer(std::span<const RetrievedPassages> found, bool with_
     }
     result.push_back(std::move(list));
   }
-  return retriever_json({{"result", std::move(result)}});
+  return json_line(OrderedJson{{"result", std::move(result)}});
 }
 
 Result<std::vector<RetrievedPassages>> parse_retrieve_answer(std::string_view body, std::size_t num_queries,
@@ -115,6 +116,26 @@ Result<std::vector<RetrievedPassages>> parse_retrieve_answer(std::string_view bo
     }
   }
   return found;
+}
+
+std::string retriever_error(const std::string& message) { return json_line(OrderedJson{{"detail", message}}); }
+
+HttpHandler retriever_handler(std::shared_ptr<const Retriever> retriever, int usual_topk) {
+  return [retriever = std::move(retriever), usual_topk](const HttpCall& call, const HttpConnection&) -> HttpReply {
+    if (call.path == "/health") return {.body = R"({"status":"ok"})"};
+    if (call.path != "/retrieve") return {.status = 404, .body = retriever_error("Not Found")};
+    if (call.method != "POST") return {.status = 405, .body = retriever_error("Method Not Allowed")};
+    const auto request = parse_retrieve_request(call.body, usual_topk);
+    if (!request) return {.status = 422, .body = retriever_error(request.error().message)};
+    try {
+      const auto found =
+          retriever->retrieve(request->queries, request->topk, std::chrono::steady_clock::now() + kLongestRetrieval);
+      return {.body = retrieve_answer(found, request->return_scores)};
+    } catch (const RetrieverFailure& failure) {
+      log(LogLevel::Error, failure.what());
+      return {.status = 500, .body = retriever_error(failure.what())};
+    }
+  };
 }
 
 }  // namespace carnot

@@ -1,7 +1,6 @@
 // retrieval/retriever/retriever.h -- finds passages for queries: over an index of this process, or a server's.
 #pragma once
 
-#include <filesystem>
 #include <memory>
 #include <span>
 #include <stdexcept>
@@ -11,7 +10,7 @@
 #include "carnot/core/base/result.h"
 #include "carnot/core/env/tool.h"
 #include "carnot/retrieval/bm25/index_builder.h"
-#include "carnot/retrieval/bm25/passage_row.h"
+#include "carnot/retrieval/bm25/passage_source.h"
 
 namespace carnot {
 

@@ -14,7 +14,6 @@
 #include "carnot/core/subprocess/peer.h"
 #include "carnot/http/client.h"
 #include "carnot/retrieval/retriever/messages.h"
-#include "carnot/retrieval/retriever/server.h"
 #include "carnot/tools/toolbox/toolbox.h"
 #include "testing/local_http_server.h"
 #include "testing/missing.h"
@@ -65,7 +64,7 @@ TEST(RetrieverMessages, AreThoseOfSearchR1) {
 TEST(RetrieverMessages, SayWhatIsWrongWithARequest) {
   const auto problem = [](const char* body) { return parse_retrieve_request(body, 3).error().message; };
   EXPECT_THAT(problem("[]"), HasSubstr("the request"));
-  EXPECT_EQ(problem("{}"), "queries: missing; expected a list of texts");
+  EXPECT_EQ(problem("{}"), "queries: missing; expected a list of strings");
   EXPECT_THAT(problem(R"({"queries": ["a", 5]})"), HasSubstr("queries[1]: expected a string"));
   EXPECT_THAT(problem(R"({"queries": [], "topk": 0})"), HasSubstr("topk: expected an integer from 1"));
   EXPECT_THAT(problem(R"({"queries": [], "topk": 99999999999999})"), HasSubstr("topk"));
@@ -126,7 +125,7 @@ TEST(RetrieverServer, AnswersAsSearchR1sDoes) {
   EXPECT_TRUE(json["result"][0][0]["score"].is_number_float());
   EXPECT_EQ(post(server->port(), "/retrieve", "{").status, 422);
   EXPECT_EQ(parse_json(post(server->port(), "/retrieve", "{}").body, "").value()["detail"],
-            "queries: missing; expected a list of texts");
+            "queries: missing; expected a list of strings");
   EXPECT_EQ(post(server->port(), "/nowhere", "{}").status, 404);
   const auto health =
       http_exchange({.url = parse_url("http://127.0.0.1:" + std::to_string(server->port()) + "/health").value()});
@@ -177,7 +176,7 @@ TEST(RetrieverClient, AsksAgainAndThenSaysWhatFailed) {
       [&](const testing::ReceivedRequest&) -> testing::GivenAnswer { return {.body = R"({"result": 5})"}; });
   try {
     open_retriever(broken.url()).value()->retrieve(query, 3, soon());
-    FAIL() << "an answer that is none";
+    FAIL() << "an unparsable answer";
   } catch (const RetrieverFailure& failure) {
     EXPECT_THAT(failure.what(), HasSubstr("expected a list under result, found 5"));
   }

@@ -6,7 +6,7 @@
 
 #include "carnot/core/hf/hub_cache.h"
 #include "carnot/core/hf/sentence_encoder_folder.h"
-#include "carnot/retrieval/dense/text_encoder.h"
+#include "carnot/retrieval/dense/dense_retriever.h"
 
 namespace carnot {
 namespace {

@@ -189,11 +189,11 @@ TEST(EndpointEpisodes, AreAsManyAtATimeAsWanted) {
     --now;
     return says("x");
   });
-  std::int64_t told = 0;
+  std::int64_t reported = 0;
   const auto result = play_episodes(endpoint_at(server), scripted(6, {.turns = 3}), {.samples = 2, .concurrency = 3},
-                                    {.on_progress = [&](std::int64_t ended) { told = ended; }});
+                                    {.on_progress = [&](std::int64_t ended) { reported = ended; }});
   EXPECT_LE(most, 3);
-  EXPECT_EQ(told, 12);
+  EXPECT_EQ(reported, 12);
   ASSERT_EQ(result.groups.size(), 6u);
   for (const Group& group : result.groups) {
     ASSERT_EQ(group.trees.size(), 2u);

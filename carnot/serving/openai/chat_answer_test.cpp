@@ -1,9 +1,7 @@
-#include "carnot/serving/openai/chat_answer.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "carnot/serving/openai/chat_request.h"
+#include "carnot/serving/openai/chat_endpoint.h"
 #include "carnot/serving/openai/request.h"
 
 namespace carnot {

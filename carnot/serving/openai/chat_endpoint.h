@@ -1,5 +1,5 @@
-// serving/openai/chat_endpoint.h -- asks a model behind an OpenAI-compatible server: patiently, not too often, within a
-// budget.
+// serving/openai/chat_endpoint.h -- asks a model behind an OpenAI-compatible server for chat completions: patiently,
+// not too often, within a budget. Requests are written and answers read here, too.
 #pragma once
 
 #include <chrono>
@@ -7,15 +7,44 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <stdexcept>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "carnot/core/base/fields.h"
 #include "carnot/core/base/result.h"
+#include "carnot/core/data/message.h"
 #include "carnot/http/client.h"
-#include "carnot/serving/openai/chat_answer.h"
+#include "carnot/serving/openai/answer.h"
 
 namespace carnot {
+
+struct ChatQuestion {
+  std::string model{};
+  std::vector<Message> messages{};
+  std::vector<std::string> tools{};  ///< JSON texts (ToolDescription::json())
+  double temperature = 1;
+  double top_p = 1;
+  int max_tokens = 1024;
+  std::vector<std::string> stop{};
+  std::optional<std::uint64_t> seed{};  ///< below 2^63
+};
+
+/// Its JSON. Bytes that are not UTF-8 become U+FFFD. `extra`: members that change it (RFC 7396), an object or empty.
+std::string chat_request(const ChatQuestion& question, const std::string& extra = "");
+
+struct ChatAnswer {
+  std::string text{};  ///< empty if the model only calls tools
+  std::vector<ToolCall> tool_calls{};
+  std::string finish_reason{};  ///< "stop", "length", "tool_calls"; empty if the server does not say
+  TokenUsage usage{};           ///< zeros where the server does not say
+};
+
+/// Reads the first choice. Members that are not used may be anything; `where` is for the error, which shows the body's
+/// beginning.
+Result<ChatAnswer> parse_chat_answer(std::string_view body, const std::string& where);
 
 struct ChatEndpointOptions {
   std::string url{};           ///< what the API's paths are below: https://api.example.org/v1
@@ -39,15 +68,15 @@ class ChatFailure : public std::runtime_error {
 
 class ChatEndpoint {
  public:
-  /// Asks no one yet. `section` is where the options stand, for messages; no message shows the key.
+  /// Sends nothing yet. `section` is where the options are, for messages; no message shows the key.
   static Result<std::unique_ptr<ChatEndpoint>> open(const ChatEndpointOptions& options, const std::string& section);
 
   using Clock = std::chrono::steady_clock;
 
   /// What the model answers to `request`, the JSON of a chat completion. Asks again after a failed connection, a
-  /// time-out, an answer that is none, and status 408, 409, 425, 429 and 5xx, with pauses that double up to 30 s, or
-  /// that the server asks for (Retry-After; that pause is everybody's). Throws ChatFailure, also where there is no
-  /// answer by the deadline. Any thread.
+  /// time-out, an answer that cannot be read, and status 408, 409, 425, 429 and 5xx, with pauses that double up to 30
+  /// s, or that the server asks for (Retry-After; that pause holds for all callers). Throws ChatFailure, also where
+  /// there is no answer by the deadline. Any thread.
   ChatAnswer exchange(const std::string& request, Clock::time_point deadline = Clock::time_point::max());
 
   /// The text of that answer.
@@ -76,7 +105,7 @@ class ChatEndpoint {
   std::condition_variable changed_{};
   int under_way_ = 0;
   std::int64_t requests_ = 0;
-  Clock::time_point open_from_{};  ///< a server asked everybody to wait until then
+  Clock::time_point open_from_{};  ///< a server asked all callers to wait until then
 };
 
 /// Seconds that a Retry-After header asks for, from `now` where it names a date (RFC 9110, 10.2.3); 0 where it cannot

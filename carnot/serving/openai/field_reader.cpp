@@ -8,7 +8,7 @@
 namespace carnot {
 namespace {
 
-/// A text, or a list of parts with texts.
+/// A string, or a list of parts with strings.
 std::string read_content(FieldReader& to, const std::string& field, const OrderedJson& content) {
   if (content.is_string()) return content.get<std::string>();
   if (!content.is_array()) {
@@ -30,6 +30,13 @@ std::string read_content(FieldReader& to, const std::string& field, const Ordere
   return text;
 }
 
+std::string read_name(FieldReader& to, const std::string& field, const OrderedJson& value,
+                      const std::string& expected = "up to 128 letters, digits and -_.:") {
+  if (value.is_string() && is_openai_name(value.get<std::string>())) return value.get<std::string>();
+  to.refuse(field, expected, value);
+  return {};
+}
+
 ToolCall read_tool_call(FieldReader& to, const std::string& field, const OrderedJson& given) {
   ToolCall call;
   if (!given.is_object()) {
@@ -39,22 +46,14 @@ ToolCall read_tool_call(FieldReader& to, const std::string& field, const Ordered
   refuse_others(to, given, field, {"id", "type", "function", "index"});
   if (const OrderedJson& type = json_member(given, "type"); !type.is_null() && type != "function")
     to.refuse(field + ".type", "\"function\"", type);
-  const OrderedJson& id = json_member(given, "id");
-  if (!id.is_string() || !is_openai_name(id.get<std::string>()))
-    to.refuse(field + ".id", "up to 128 letters, digits and -_.:", id);
-  else
-    call.id = id.get<std::string>();
+  call.id = read_name(to, field + ".id", json_member(given, "id"));
   const OrderedJson& function = json_member(given, "function");
   if (!function.is_object()) {
     to.refuse(field + ".function", "an object with name and arguments", function);
     return call;
   }
   refuse_others(to, function, field + ".function", {"name", "arguments"});
-  const OrderedJson& name = json_member(function, "name");
-  if (!name.is_string() || !is_openai_name(name.get<std::string>()))
-    to.refuse(field + ".function.name", "up to 128 letters, digits and -_.:", name);
-  else
-    call.name = name.get<std::string>();
+  call.name = read_name(to, field + ".function.name", json_member(function, "name"));
   const OrderedJson& arguments = json_member(function, "arguments");
   const auto object = arguments.is_string()
                           ? parse_json_object<OrderedJson>(arguments.get_ref<const std::string&>(), "JSON")
@@ -93,13 +92,9 @@ Message read_message(FieldReader& to, const std::string& field, const OrderedJso
     for (std::size_t i = 0; calls.is_array() && i < calls.size() && !to.is_full(); ++i)
       message.tool_calls.push_back(read_tool_call(to, list_item(field + ".tool_calls", i), calls[i]));
   }
-  if (message.role == "tool") {
-    const OrderedJson& id = json_member(given, "tool_call_id");
-    if (!id.is_string() || !is_openai_name(id.get<std::string>()))
-      to.refuse(field + ".tool_call_id", "the id of a call", id);
-    else
-      message.tool_call_id = id.get<std::string>();
-  }
+  if (message.role == "tool")
+    message.tool_call_id =
+        read_name(to, field + ".tool_call_id", json_member(given, "tool_call_id"), "the id of a call");
   const OrderedJson& content = json_member(given, "content");
   if (!content.is_null() || message.tool_calls.empty()) message.content = read_content(to, field + ".content", content);
   return message;
@@ -157,9 +152,7 @@ void read_tools(FieldReader& to, const OrderedJson& value) {
     refuse_others(to, function, field + ".function", {"name", "description", "parameters", "strict"});
     if (const OrderedJson& strict = json_member(function, "strict"); !strict.is_null())
       to.flag(field + ".function.strict", strict);
-    const OrderedJson& name = json_member(function, "name");
-    if (!name.is_string() || !is_openai_name(name.get<std::string>()))
-      to.refuse(field + ".function.name", "up to 128 letters, digits and -_.:", name);
+    read_name(to, field + ".function.name", json_member(function, "name"));
     const OrderedJson& description = json_member(function, "description");
     if (!description.is_string() && !description.is_null())
       to.refuse(field + ".function.description", "a string", description);

@@ -1,8 +1,8 @@
 // serving/openai/request.h -- requests of OpenAI's API, POST /v1/chat/completions and /v1/completions, as plain
 // structs.
 //
-// Every field is validated; all problems of a request are told at once. A field that would change the answer and is not
-// supported is refused, as is an unknown one; a null is a field that is not there. Beyond OpenAI's fields: `top_k`,
+// Every field is validated; all problems of a request are reported at once. A field that would change the answer and is
+// not supported is refused, as is an unknown one; a null is a field that is not there. Beyond OpenAI's fields: `top_k`,
 // `return_token_ids`, and `prompt` as token ids, as vLLM has them. docs/openai_server.md lists all of them.
 #pragma once
 

@@ -1,8 +1,6 @@
-#include "carnot/tools/calculator/calculator.h"
-
 #include "carnot/core/base/json.h"
 #include "carnot/tools/calculator/expression.h"
-#include "carnot/tools/toolbox/tool_kind.h"
+#include "carnot/tools/toolbox/toolbox.h"
 
 namespace carnot {
 namespace {
@@ -29,10 +27,8 @@ class Calculator final : public Tool {
 
 }  // namespace
 
-std::shared_ptr<Tool> make_calculator() { return std::make_shared<Calculator>(); }
-
 std::unique_ptr<ToolKind> make_calculator_kind() {
-  return each_entry([](const std::string&) { return Result<std::shared_ptr<Tool>>(make_calculator()); });
+  return each_entry([](const std::string&) { return Result<std::shared_ptr<Tool>>(std::make_shared<Calculator>()); });
 }
 
 }  // namespace carnot

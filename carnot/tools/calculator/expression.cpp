@@ -6,7 +6,6 @@
 #include <numbers>
 #include <vector>
 
-#include "carnot/core/base/ascii.h"
 #include "carnot/core/base/strings.h"
 
 namespace carnot {

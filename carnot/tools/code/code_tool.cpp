@@ -7,6 +7,7 @@
 #include "carnot/core/base/strings.h"
 #include "carnot/tools/code/sandbox_fusion.h"
 #include "carnot/tools/sandbox/python_sandbox.h"
+#include "carnot/tools/toolbox/toolbox.h"
 
 namespace carnot {
 namespace {
@@ -47,6 +48,23 @@ std::string seconds_text(double seconds) {
   std::snprintf(text, sizeof text, "%.3g", seconds);
   return text;
 }
+
+class CodeKind final : public ToolKind {
+ public:
+  void fields(FieldVisitor& visit) override {
+    section(visit, "sandbox", options_, "where code of the tools python and code_interpreter runs (docs/sandbox.md)");
+  }
+
+  /// Tools of both names share a sandbox.
+  void open(std::span<const ToolEntry> entries, const ToolTimes&, OpenedTools& opened) const override {
+    const auto runner = open_code_runner(options_);
+    if (!runner) return opened.problems.push_back("env.sandbox: " + runner.error().message);
+    for (const ToolEntry& entry : entries) opened.add(entry, make_code_tool(entry.text, *runner, options_));
+  }
+
+ private:
+  CodeToolOptions options_;
+};
 
 }  // namespace
 
@@ -100,5 +118,7 @@ std::string_view without_code_fence(std::string_view code) {
   const std::string_view inner = fenced.substr(first_line + 1);
   return inner.ends_with("```") ? inner.substr(0, inner.size() - 3) : inner;
 }
+
+std::unique_ptr<ToolKind> make_code_kind() { return std::make_unique<CodeKind>(); }
 
 }  // namespace carnot

@@ -4,11 +4,10 @@
 
 #include <algorithm>
 #include <cmath>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <thread>
 
-#include "carnot/core/base/json.h"
+#include "carnot/core/base/json_fields.h"
 #include "carnot/core/base/strings.h"
 #include "carnot/core/base/utf8.h"
 #include "carnot/http/client.h"
@@ -40,53 +39,26 @@ bool is_file_name(const std::string& name) {
   return ("/" + name + "/").find("/../") == std::string::npos;
 }
 
-/// Reads members of an object; a null is as if it were not there. All problems are kept.
-class MemberReader {
- public:
-  MemberReader(const nlohmann::json& object, std::string where) : object_(object), where_(std::move(where)) {}
-
-  const nlohmann::json* find(const char* key) const {
-    const auto found = object_.find(key);
-    return found == object_.end() || found->is_null() ? nullptr : &*found;
-  }
-  void refuse(const std::string& key, const std::string& expected) {
-    problems_.push_back(where_ + ": " + key + ": expected " + expected);
-  }
-  void text(const char* key, std::string& value) {
-    const auto* found = find(key);
-    if (found == nullptr) return;
-    if (!found->is_string()) return refuse(key, "a string");
-    value = found->get<std::string>();
-  }
-  void number(const char* key, double& value) {
-    const auto* found = find(key);
-    if (found == nullptr) return;
-    if (!found->is_number()) return refuse(key, "a number");
-    value = found->get<double>();
-  }
-  Status finish() const { return problems_.empty() ? Status(Done{}) : join_errors(problems_); }
-
- private:
-  const nlohmann::json& object_;
-  std::string where_;
-  std::vector<std::string> problems_{};
-};
-
-void read_files(MemberReader& reader, std::map<std::string, std::string>& files) {
-  const nlohmann::json* given = reader.find("files");
+void read_files(const JsonFields& reader, std::map<std::string, std::string>& files) {
+  const Json* given = reader.find("files");
   if (given == nullptr) return;
-  if (!given->is_object()) return reader.refuse("files", "an object of names and base64");
+  if (!given->is_object()) return reader.expected("files", "an object of names and base64");
   for (const auto& [name, content] : given->items()) {
     auto bytes = content.is_string() ? decoded_base64(content.get<std::string>()) : std::nullopt;
     if (!is_file_name(name) || !bytes)
-      reader.refuse("files", "relative paths and base64");
+      reader.expected("files", "relative paths and base64");
     else
       files.emplace(name, std::move(*bytes));
   }
 }
 
-std::string dumped(const nlohmann::ordered_json& value) {
-  return value.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+std::string answer_body(const char* status, const std::string& message, OrderedJson run) {
+  return json_line(OrderedJson{{"status", status},
+                               {"message", message},
+                               {"compile_result", nullptr},
+                               {"run_result", std::move(run)},
+                               {"executor_pod_name", nullptr},
+                               {"files", OrderedJson::object()}});
 }
 
 class SandboxFusionClient final : public CodeRunner {
@@ -100,14 +72,14 @@ class SandboxFusionClient final : public CodeRunner {
               .exit_code = 1,
               .status = CodeStatus::Refused};
     const double seconds = std::min(call.seconds, options_.seconds);
-    const std::string body = dumped({{"code", with_replacement_characters(call.code)},
-                                     {"language", "python"},
-                                     {"stdin", call.input},
-                                     {"compile_timeout", seconds},
-                                     {"run_timeout", seconds},
-                                     {"memory_limit_MB", options_.memory_mb},
-                                     {"files", nlohmann::ordered_json::object()},
-                                     {"fetch_files", nlohmann::ordered_json::array()}});
+    const std::string body = json_line(OrderedJson{{"code", with_replacement_characters(call.code)},
+                                                   {"language", "python"},
+                                                   {"stdin", call.input},
+                                                   {"compile_timeout", seconds},
+                                                   {"run_timeout", seconds},
+                                                   {"memory_limit_MB", options_.memory_mb},
+                                                   {"files", OrderedJson::object()},
+                                                   {"fetch_files", OrderedJson::array()}});
     auto result = parse_run_code_answer(exchange(body, seconds), where_);
     if (!result) throw SandboxFailure(result.error().message);
     for (std::string* text : {&result->standard_output, &result->standard_error}) cut(*text, result->truncated);
@@ -150,71 +122,61 @@ class SandboxFusionClient final : public CodeRunner {
 
 Result<CodeCall> parse_run_code(std::string_view body, double usual_seconds) {
   CARNOT_ASSIGN_OR_RETURN(const auto given, parse_json_object(body, "request"));
-  MemberReader reader(given, "request");
+  std::vector<std::string> problems;
+  const JsonFields reader(given, "request", problems);
   CodeCall call{.seconds = usual_seconds};
   std::string language = "python";
-  if (reader.find("code") == nullptr) reader.refuse("code", "a string");
-  reader.text("code", call.code);
-  reader.text("stdin", call.input);
-  reader.text("language", language);
-  if (language != "python") reader.refuse("language", "python");
-  reader.number("run_timeout", call.seconds);
-  if (!(call.seconds > 0 && call.seconds <= kLongestRun)) reader.refuse("run_timeout", "a number above 0");
+  if (reader.find("code") == nullptr) reader.expected("code", "a string");
+  reader.read("code", call.code);
+  reader.read("stdin", call.input);
+  reader.read("language", language);
+  if (language != "python") reader.expected("language", "python");
+  reader.read("run_timeout", call.seconds);
+  if (!(call.seconds > 0 && call.seconds <= kLongestRun)) reader.expected("run_timeout", "a number above 0");
   read_files(reader, call.files);
   if (const auto* wanted = reader.find("fetch_files"); wanted != nullptr && !(wanted->is_array() && wanted->empty()))
-    reader.refuse("fetch_files", "none: files are not given back");
-  CARNOT_RETURN_IF_ERROR(reader.finish());
+    reader.expected("fetch_files", "none: files are not given back");
+  if (!problems.empty()) return join_errors(problems);
   return call;
 }
 
 std::string run_code_answer(const CodeResult& result) {
   const bool is_late = result.status == CodeStatus::Timeout;
-  nlohmann::ordered_json run{{"status", is_late ? "TimeLimitExceeded" : "Finished"},
-                             {"execution_time", result.seconds},
-                             {"return_code", nullptr},
-                             {"stdout", result.standard_output},
-                             {"stderr", result.standard_error}};
+  OrderedJson run{{"status", is_late ? "TimeLimitExceeded" : "Finished"},
+                  {"execution_time", result.seconds},
+                  {"return_code", nullptr},
+                  {"stdout", result.standard_output},
+                  {"stderr", result.standard_error}};
   if (!is_late) run["return_code"] = result.exit_code;
-  return dumped({{"status", result.status == CodeStatus::Ok ? "Success" : "Failed"},
-                 {"message", ""},
-                 {"compile_result", nullptr},
-                 {"run_result", run},
-                 {"executor_pod_name", nullptr},
-                 {"files", nlohmann::ordered_json::object()}});
+  return answer_body(result.status == CodeStatus::Ok ? "Success" : "Failed", "", std::move(run));
 }
 
-std::string run_code_failure(const std::string& why) {
-  return dumped({{"status", "SandboxError"},
-                 {"message", why},
-                 {"compile_result", nullptr},
-                 {"run_result", nullptr},
-                 {"executor_pod_name", nullptr},
-                 {"files", nlohmann::ordered_json::object()}});
-}
+std::string run_code_failure(const std::string& why) { return answer_body("SandboxError", why, nullptr); }
 
 Result<CodeResult> parse_run_code_answer(std::string_view body, const std::string& where) {
   CARNOT_ASSIGN_OR_RETURN(const auto given, parse_json_object(body, where));
-  MemberReader reader(given, where);
+  std::vector<std::string> problems;
+  const JsonFields reader(given, where, problems);
   std::string status, message;
-  reader.text("status", status);
-  reader.text("message", message);
-  CARNOT_RETURN_IF_ERROR(reader.finish());
+  reader.read("status", status);
+  reader.read("message", message);
+  if (!problems.empty()) return join_errors(problems);
   if (status == "SandboxError") return Error{where + ": its sandbox failed: " + message};
-  const nlohmann::json* run = reader.find("run_result");
+  const Json* run = reader.find("run_result");
   if (run == nullptr || !run->is_object()) return Error{where + ": run_result: expected an object"};
-  MemberReader ran(*run, where + ": run_result");
+  const JsonFields ran(*run, where + ": run_result", problems);
   CodeResult result;
   std::string end;
   double code = 0;
-  ran.text("status", end);
-  ran.text("stdout", result.standard_output);
-  ran.text("stderr", result.standard_error);
-  ran.number("execution_time", result.seconds);
-  ran.number("return_code", code);  // null if the server has ended the program
+  ran.read("status", end);
+  ran.read("stdout", result.standard_output);
+  ran.read("stderr", result.standard_error);
+  ran.read("execution_time", result.seconds);
+  ran.read("return_code", code);  // null if the server has ended the program
   if (end != "Finished" && end != "TimeLimitExceeded" && end != "Error")
-    ran.refuse("status", "Finished, TimeLimitExceeded or Error");
-  if (std::abs(code) > 1e6) ran.refuse("return_code", "an exit code");
-  CARNOT_RETURN_IF_ERROR(ran.finish());
+    ran.expected("status", "Finished, TimeLimitExceeded or Error");
+  if (std::abs(code) > 1e6) ran.expected("return_code", "an exit code");
+  if (!problems.empty()) return join_errors(problems);
   constexpr int kKilled = 137;
   result.exit_code = end == "TimeLimitExceeded" ? kKilled : static_cast<int>(code);
   result.status = end == "TimeLimitExceeded"                   ? CodeStatus::Timeout
@@ -232,9 +194,9 @@ HttpHandler sandbox_fusion_handler(std::shared_ptr<CodeRunner> runner, double us
   return [runner = std::move(runner), usual_seconds](const HttpCall& call, const HttpConnection&) -> HttpReply {
     if (call.method == "GET" && call.path == "/v1/ping") return {.body = "\"pong\""};
     if (call.method != "POST" || call.path != "/run_code")
-      return {.status = 404, .body = dumped({{"detail", "expected POST /run_code"}})};
+      return {.status = 404, .body = json_line(OrderedJson{{"detail", "expected POST /run_code"}})};
     const auto wanted = parse_run_code(call.body, usual_seconds);
-    if (!wanted) return {.status = 422, .body = dumped({{"detail", wanted.error().message}})};
+    if (!wanted) return {.status = 422, .body = json_line(OrderedJson{{"detail", wanted.error().message}})};
     try {
       return {.body = run_code_answer(runner->run(*wanted))};
     } catch (const SandboxFailure& failure) {

@@ -19,14 +19,14 @@
 namespace carnot {
 
 /// A request as a call. The error names every field that cannot be served: another language than Python, files to
-/// fetch, texts and numbers that are none. Files' contents are base64.
+/// fetch, fields of another type. Files' contents are base64.
 Result<CodeCall> parse_run_code(std::string_view body, double usual_seconds);
 
 /// The answer to a request whose code was run, and to one whose sandbox failed.
 std::string run_code_answer(const CodeResult& result);
 std::string run_code_failure(const std::string& why);
 
-/// The result in an answer, `where` it came from in errors. "SandboxError" and what is no answer are errors.
+/// The result in an answer, `where` it came from in errors. "SandboxError" and an unreadable answer are errors.
 Result<CodeResult> parse_run_code_answer(std::string_view body, const std::string& where);
 
 /// Has the server at `url` run the code. An answer 504 is tried again, twice, after 1 s and 2 s.

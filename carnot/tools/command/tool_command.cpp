@@ -1,6 +1,4 @@
 #include <chrono>
-#include <istream>
-#include <nlohmann/json.hpp>
 #include <ostream>
 #include <span>
 #include <thread>
@@ -21,13 +19,7 @@
 namespace carnot {
 namespace {
 
-using OrderedLine = nlohmann::ordered_json;
-
-std::string line_of(const OrderedLine& value) {
-  return value.dump(-1, ' ', false, OrderedLine::error_handler_t::replace) + "\n";
-}
-
-OrderedLine shown_result(const CodeResult& result) {
+OrderedJson shown_result(const CodeResult& result) {
   return {{"stdout", result.standard_output}, {"stderr", result.standard_error}, {"exit_code", result.exit_code},
           {"status", word_of(result.status)}, {"seconds", result.seconds},       {"truncated", result.truncated}};
 }
@@ -107,19 +99,15 @@ class ToolCommand final : public Command {
     for (int number = 1;; ++number) {
       CARNOT_ASSIGN_OR_RETURN(const auto more, read_line(console.in, line));
       if (!more) return Done{};
-      const auto code = parse_json(line, "line " + std::to_string(number));
-      if (!code || !code->is_string()) {
-        const std::string why =
-            code ? "line " + std::to_string(number) + ": expected a JSON string" : code.error().message;
-        console.out << line_of(
-                           shown_result({.standard_error = why + "\n", .exit_code = 1, .status = CodeStatus::Refused}))
-                    << std::flush;
-        continue;
-      }
-      console.out << line_of(shown_result(runner.run({.code = code->get<std::string>(),
-                                                      .show_last = options.show_last,
-                                                      .seconds = options.sandbox.seconds})))
-                  << std::flush;
+      const std::string where = "line " + std::to_string(number);
+      const auto code = parse_json(line, where);
+      CodeResult result{.exit_code = 1, .status = CodeStatus::Refused};
+      if (code && code->is_string())
+        result = runner.run(
+            {.code = code->get<std::string>(), .show_last = options.show_last, .seconds = options.sandbox.seconds});
+      else
+        result.standard_error = (code ? where + ": expected a JSON string" : code.error().message) + "\n";
+      console.out << json_line(shown_result(result)) << std::endl;
     }
   }
 
@@ -137,7 +125,8 @@ class ToolCommand final : public Command {
 
   Status serve(std::shared_ptr<CodeRunner> runner, double usual_seconds, const Console& console) const {
     if (!is_loopback(host_))
-      return Error{"--host " + host_ + ": whoever reaches it could run code here; expected an address of this machine"};
+      return Error{"--host " + host_ +
+                   ": anyone who reaches it could run code here; expected an address of this machine"};
     const auto server =
         HttpServer::start({.host = host_, .port = port_}, sandbox_fusion_handler(std::move(runner), usual_seconds));
     if (!server) return server.error();
@@ -168,17 +157,17 @@ class ToolCommand final : public Command {
       const auto query =
           json_ ? parse_bm25_query(line, "line " + std::to_string(number)) : Result<Bm25Query>(Bm25Query{.text = line});
       if (!query) {
-        console.out << line_of({{"error", query.error().message}}) << std::flush;
+        console.out << json_line(OrderedJson{{"error", query.error().message}}) << std::endl;
         continue;
       }
       const auto found = retriever.retrieve(std::span(&query->text, 1), query->count,
                                             std::chrono::steady_clock::now() + kLongestSearch);
-      OrderedLine result = OrderedLine::array();
+      OrderedJson result = OrderedJson::array();
       for (const auto& [id, contents, score] : found.front()) {
         if (!json_) console.out << score << "\t" << contents << "\n";
         result.push_back({{"document", {{"id", id}, {"contents", contents}}}, {"score", score}});
       }
-      if (json_) console.out << line_of({{"result", result}});
+      if (json_) console.out << json_line(OrderedJson{{"result", result}}) << "\n";
       console.out << std::flush;
     }
   }

@@ -1,5 +1,3 @@
-#include "carnot/tools/mcp/http_transport.h"
-
 #include <condition_variable>
 #include <limits>
 #include <mutex>
@@ -10,6 +8,7 @@
 #include "carnot/core/subprocess/peer.h"
 #include "carnot/http/event_stream.h"
 #include "carnot/tools/mcp/messages.h"
+#include "carnot/tools/mcp/transport.h"
 
 namespace carnot {
 namespace {
@@ -41,6 +40,10 @@ Result<Url> endpoint_of(const Url& server, const std::string& text) {
   return Error{"the endpoint " + url.shown() + " is on another server"};
 }
 
+/// An MCP server behind an address, by either of the protocol's two ways over HTTP. Since revision 2025-03-26 one
+/// address takes every message and answers it, with JSON or with a stream of events. Before (2024-11-05), a stream of
+/// events is opened first; it names the address to post to and brings all answers. Which way a server speaks shows in
+/// its answer to the first message.
 class HttpTransport final : public McpTransport {
  public:
   HttpTransport(const std::string& name, Url url, HttpHeaders headers)

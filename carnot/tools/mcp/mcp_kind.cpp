@@ -2,9 +2,8 @@
 #include "carnot/core/base/strings.h"
 #include "carnot/core/subprocess/peer.h"
 #include "carnot/http/url.h"
-#include "carnot/tools/mcp/command_words.h"
-#include "carnot/tools/mcp/server_list.h"
-#include "carnot/tools/toolbox/tool_kind.h"
+#include "carnot/tools/mcp/server.h"
+#include "carnot/tools/toolbox/toolbox.h"
 
 namespace carnot {
 namespace {

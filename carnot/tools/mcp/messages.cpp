@@ -12,10 +12,6 @@ namespace {
 constexpr JsonLimits kMessageLimits{.bytes = std::size_t{16} << 20, .values = std::size_t{1} << 20, .depth = 60};
 constexpr std::size_t kMostMessages = 1000;  ///< in one list
 
-std::string text_of(const OrderedJson& message) {
-  return message.dump(-1, ' ', false, OrderedJson::error_handler_t::replace);
-}
-
 /// The text under `key`, or `otherwise`.
 std::string text_at(const OrderedJson& object, const char* key, const std::string& otherwise = "") {
   const auto found = object.is_object() ? object.find(key) : object.end();
@@ -80,10 +76,12 @@ std::string mcp_request(std::int64_t id, std::string_view method, OrderedJson pa
                        {"io.modelcontextprotocol/clientCapabilities", OrderedJson::object()}};
   OrderedJson request{{"jsonrpc", "2.0"}, {"id", id}, {"method", method}};
   if (!params.empty()) request["params"] = std::move(params);
-  return text_of(request);
+  return json_line(request);
 }
 
-std::string mcp_notification(std::string_view method) { return text_of({{"jsonrpc", "2.0"}, {"method", method}}); }
+std::string mcp_notification(std::string_view method) {
+  return json_line(OrderedJson{{"jsonrpc", "2.0"}, {"method", method}});
+}
 
 std::string mcp_answer(const OrderedJson& request) {
   OrderedJson answer{{"jsonrpc", "2.0"}, {"id", request.at("id")}};
@@ -91,7 +89,7 @@ std::string mcp_answer(const OrderedJson& request) {
     answer["result"] = OrderedJson::object();
   else
     answer["error"] = {{"code", kMcpMethodNotFound}, {"message", "this client offers tools only"}};
-  return text_of(answer);
+  return json_line(answer);
 }
 
 OrderedJson mcp_initialize_params() {
@@ -129,7 +127,7 @@ Result<McpTools> read_mcp_tools(const OrderedJson& result) {
     read.names.push_back(tool.name);
     for (char& c : tool.name)
       if (!may_be_in_a_name(c)) c = '_';
-    if (const OrderedJson* schema = member(one, "inputSchema"); schema != nullptr) tool.parameters = text_of(*schema);
+    if (const OrderedJson* schema = member(one, "inputSchema"); schema != nullptr) tool.parameters = json_line(*schema);
     CARNOT_RETURN_IF_ERROR(tool.check());
     const OrderedJson* annotations = member(one, "annotations");
     const OrderedJson* only_reads = annotations == nullptr ? nullptr : member(*annotations, "readOnlyHint");
@@ -154,7 +152,7 @@ Result<ToolResult> read_mcp_result(const OrderedJson& result) {
       if (&part != &content->front()) read.text += "\n";
       read.text += text_at(part, "type") == "text" ? text_at(part, "text") : mark_of(part);
     }
-  if (read.text.empty() && structured != nullptr) read.text = text_of(*structured);
+  if (read.text.empty() && structured != nullptr) read.text = json_line(*structured);
   if (is_error != nullptr && *is_error == true) read.status = "error";
   return read;
 }

@@ -46,7 +46,7 @@ struct McpMessage {
   std::optional<McpError> error{};  ///< of an Answer
 };
 
-/// The messages in a text: one, or several in a list (revision 2025-03-26). The error says, after `where`, what was
+/// The messages in JSON: one, or several in a list (revision 2025-03-26). The error says, after `where`, what was
 /// expected.
 Result<std::vector<McpMessage>> parse_mcp(std::string_view text, const std::string& where);
 

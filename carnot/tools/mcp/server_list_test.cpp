@@ -1,11 +1,9 @@
-#include "carnot/tools/mcp/server_list.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cstdlib>
 
-#include "carnot/tools/mcp/command_words.h"
+#include "carnot/tools/mcp/server.h"
 
 namespace carnot {
 namespace {

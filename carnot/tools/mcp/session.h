@@ -1,6 +1,6 @@
 // tools/mcp/session.h -- a conversation with an MCP server: handshake, its tools, calls of them.
 //
-// A server that ends, does not answer in time or writes anything but JSON-RPC is over: whoever waits for it gets a
+// A server that ends, does not answer in time or writes anything but JSON-RPC is over: its callers get a
 // PeerFailure. Notifications are passed over, its pings are answered, and what else it asks for is refused.
 #pragma once
 

@@ -3,12 +3,15 @@
 
 #include <chrono>
 #include <functional>
+#include <memory>
 #include <string>
 #include <string_view>
 
+#include "carnot/http/client.h"
+
 namespace carnot {
 
-/// What a transport is told to do with what comes. Called on any thread, also from within send().
+/// What a transport does with what comes. Called on any thread, also from within send().
 struct McpHandlers {
   /// Says whether an answer to a request was among it.
   std::function<bool(std::string_view text, const std::string& where)> on_message{};
@@ -42,5 +45,8 @@ class McpTransport {
   /// What the server said last, for messages.
   virtual std::string last_words() const { return ""; }
 };
+
+/// A server behind an address. `headers`: of every request, a key for example. Nothing is sent yet.
+std::unique_ptr<McpTransport> make_http_transport(const std::string& name, Url url, HttpHeaders headers);
 
 }  // namespace carnot

@@ -1,14 +1,26 @@
-#include "carnot/tools/python/python_tools.h"
-
 #include <filesystem>
 
 #include "carnot/core/base/json.h"
+#include "carnot/core/env/tool.h"
 #include "carnot/core/subprocess/answer_reader.h"
-#include "carnot/core/subprocess/peer_pool.h"
+#include "carnot/core/subprocess/peer.h"
 #include "carnot/core/subprocess/python_folder.h"
+#include "carnot/tools/toolbox/toolbox.h"
 
 namespace carnot {
 namespace {
+
+struct PythonToolOptions {
+  std::vector<std::string> functions{};  ///< FILE:FUNCTION each
+  std::string python = "python3";
+  double start_seconds = 60;
+  double call_seconds = 30;
+};
+
+struct PythonTools {
+  std::vector<std::shared_ptr<Tool>> tools{};  ///< in the order of the functions
+  bool change_state = false;                   ///< one of them says that it does
+};
 
 class PythonTool final : public Tool {
  public:
@@ -64,8 +76,9 @@ Status check_files(const std::vector<std::string>& functions) {
   return problems.empty() ? Status(Done{}) : join_errors(problems);
 }
 
-}  // namespace
-
+/// Starts python/carnot_tools.py, one process for all functions. The error names the function and says why it cannot be
+/// a tool: no such file, a parameter without a type hint. A call throws PeerFailure where the process ends or hangs;
+/// the next one starts it again.
 Result<PythonTools> start_python_tools(const PythonToolOptions& options) {
   CARNOT_RETURN_IF_ERROR(check_files(options.functions));
   const auto folder = python_folder();
@@ -84,5 +97,33 @@ Result<PythonTools> start_python_tools(const PythonToolOptions& options) {
     return Error{failure.what()};
   }
 }
+
+class PythonKind final : public ToolKind {
+ public:
+  void fields(FieldVisitor& visit) override {
+    visit.field("tool_python", python_, "the interpreter of Python functions");
+  }
+
+  /// Python's functions share a process.
+  void open(std::span<const ToolEntry> entries, const ToolTimes& times, OpenedTools& opened) const override {
+    PythonToolOptions options{.python = python_, .start_seconds = times.start, .call_seconds = times.call};
+    for (const ToolEntry& entry : entries) options.functions.push_back(entry.text);
+    auto made = start_python_tools(options);
+    if (!made) return opened.problems.push_back(made.error().message);
+    if (made->tools.size() != entries.size())
+      return opened.problems.push_back("env.tools: the process described " + std::to_string(made->tools.size()) +
+                                       " of " + std::to_string(entries.size()) + " functions");
+    const ToolMemory memory = made->change_state ? ToolMemory::World : ToolMemory::None;
+    for (std::size_t i = 0; i < entries.size(); ++i)
+      opened.sources.push_back({entries[i].index, common_tools(entries[i].text, {made->tools[i]}, memory)});
+  }
+
+ private:
+  std::string python_ = "python3";
+};
+
+}  // namespace
+
+std::unique_ptr<ToolKind> make_python_kind() { return std::make_unique<PythonKind>(); }
 
 }  // namespace carnot

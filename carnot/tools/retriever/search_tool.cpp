@@ -3,7 +3,7 @@
 #include "carnot/core/subprocess/peer.h"
 #include "carnot/retrieval/retriever/retriever.h"
 #include "carnot/tools/search/passages.h"
-#include "carnot/tools/toolbox/tool_kind.h"
+#include "carnot/tools/toolbox/toolbox.h"
 
 namespace carnot {
 namespace {

@@ -1,6 +1,7 @@
-// tools/sandbox/code.h -- code to be run, and how that went: what whoever runs it takes and gives.
+// tools/sandbox/code.h -- code to be run, and how that went: what a runner of code takes and gives.
 #pragma once
 
+#include <cstddef>
 #include <map>
 #include <stdexcept>
 #include <string>
@@ -26,7 +27,10 @@ enum class CodeStatus {
 };
 
 /// "ok", "error", "timeout", "memory", "refused".
-std::string_view word_of(CodeStatus status);
+inline std::string_view word_of(CodeStatus status) {
+  constexpr std::string_view kWords[] = {"ok", "error", "timeout", "memory", "refused"};
+  return kWords[static_cast<std::size_t>(status)];
+}
 
 struct CodeResult {
   std::string standard_output{};  ///< valid UTF-8, as is the next

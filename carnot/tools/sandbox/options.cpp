@@ -1,5 +1,7 @@
 #include "carnot/tools/sandbox/options.h"
 
+#include "carnot/core/base/strings.h"
+
 namespace carnot {
 
 void SandboxOptions::fields(FieldVisitor& visit) {
@@ -18,6 +20,21 @@ void SandboxOptions::fields(FieldVisitor& visit) {
   visit.field("interpreter", interpreter, "of Python; it and its packages can be read in the sandbox");
   visit.field("imports", imports, "modules that are imported ahead of a call: [math, sympy]");
   visit.field("read", read, "further folders that can be read in the sandbox");
+}
+
+SandboxLevel level_of(const SandboxLayers& layers) {
+  if (!layers.system_calls) return SandboxLevel::Limited;
+  if (layers.namespaces) return SandboxLevel::Isolated;
+  return layers.landlock > 0 ? SandboxLevel::Confined : SandboxLevel::Limited;
+}
+
+std::string shown(const SandboxLayers& layers) {
+  std::vector<std::string> names;
+  if (layers.namespaces) names.emplace_back("namespaces");
+  if (layers.landlock > 0) names.push_back("Landlock " + std::to_string(layers.landlock));
+  if (layers.system_calls) names.emplace_back("system calls");
+  names.emplace_back("limits");
+  return kSandboxLevels[static_cast<std::size_t>(level_of(layers))] + " (" + join(names) + ")";
 }
 
 }  // namespace carnot

@@ -35,4 +35,19 @@ struct SandboxOptions {
   void fields(FieldVisitor& visit);
 };
 
+/// Which layers of a sandbox this machine grants, found out by making one with each.
+struct SandboxLayers {
+  bool namespaces = false;    ///< users, processes, mounts, network, IPC, host name, control groups
+  int landlock = 0;           ///< its version; 0: none
+  bool system_calls = false;  ///< a filter (seccomp)
+
+  bool operator==(const SandboxLayers&) const = default;
+};
+
+/// Limits are always there. Isolated: namespaces and the filter. Confined: Landlock and the filter.
+SandboxLevel level_of(const SandboxLayers& layers);
+
+/// "isolated (namespaces, Landlock 7, system calls, limits)".
+std::string shown(const SandboxLayers& layers);
+
 }  // namespace carnot

@@ -4,23 +4,22 @@
 #include <condition_variable>
 #include <cstdio>
 #include <deque>
-#include <filesystem>
 #include <mutex>
 #include <optional>
-#include <sstream>
 #include <thread>
 #include <vector>
 
 #include "carnot/core/base/file.h"
 #include "carnot/core/base/log.h"
-#include "carnot/core/base/own_program.h"
-#include "carnot/core/base/single_quotes.h"
+#include "carnot/core/base/process_environment.h"
 #include "carnot/core/base/strings.h"
 #include "carnot/core/base/utf8.h"
 #include "carnot/tools/sandbox/sandboxed_process.h"
-#include "carnot/tools/sandbox/worker.h"
 
 namespace carnot {
+
+extern const std::string_view kPythonWorker;  // worker.py, which is part of the library
+
 namespace {
 
 constexpr std::chrono::seconds kStartPatience{60};
@@ -44,10 +43,10 @@ struct Interpreter {
 };
 
 Result<Interpreter> find_interpreter(const std::string& name) {
-  const auto told =
+  const auto said =
       output_of({name, "-c", "import sys; print(sys.executable, sys.prefix, sys.base_prefix, sep='\\n')"});
-  const auto lines = told ? split_lines(*told) : std::vector<std::string_view>{};
-  if (lines.size() != 3) return Error{"\"" + name + "\" is no interpreter of Python that works"};
+  const auto lines = said ? split_lines(*said) : std::vector<std::string_view>{};
+  if (lines.size() != 3) return Error{"\"" + name + "\" is not an interpreter of Python that works"};
   Interpreter found{.program = std::string(lines[0])};
   for (const std::string_view folder : {lines[1], lines[2]})
     if (std::find(found.folders.begin(), found.folders.end(), folder) == found.folders.end())
@@ -58,20 +57,10 @@ Result<Interpreter> find_interpreter(const std::string& name) {
   return found;
 }
 
-/// Empty if it is not installed.
-std::string find_bubblewrap() {
-  for (const char* place : {"/usr/bin/bwrap", "/usr/local/bin/bwrap"})
-    if (std::filesystem::exists(place)) return place;
-  return "";
-}
-
 /// The layers to try where these are refused; empty if these are limits only.
 std::optional<SandboxLayers> next_lower(SandboxLayers layers) {
-  if (layers.namespaces && layers.bubblewrap.empty() && !find_bubblewrap().empty()) {
-    layers.bubblewrap = find_bubblewrap();
-  } else if (layers.namespaces) {
+  if (layers.namespaces) {
     layers.namespaces = false;
-    layers.bubblewrap.clear();
   } else if (layers.landlock > 0) {
     layers.landlock = 0;
   } else if (layers.system_calls) {
@@ -85,12 +74,10 @@ std::optional<SandboxLayers> next_lower(SandboxLayers layers) {
 /// What the kernel says that it has; namespaces are found out by trying.
 Result<SandboxLayers> probe(const std::string& launcher, const SandboxTrial& trial) {
   constexpr int kLeastLandlock = 3;  // before it, files can be emptied
-  const auto told = output_of({launcher, "probe"});
+  const auto said = output_of({launcher, "probe"});
   SandboxLayers layers{.namespaces = trial.namespaces};
-  if (trial.bubblewrap) layers.bubblewrap = find_bubblewrap();
-  if (trial.bubblewrap && layers.bubblewrap.empty()) layers.namespaces = false;
   int filters = 0;
-  if (!told || std::sscanf(told->c_str(), "landlock %d\nsystem_calls %d", &layers.landlock, &filters) != 2)
+  if (!said || std::sscanf(said->c_str(), "landlock %d\nsystem_calls %d", &layers.landlock, &filters) != 2)
     return Error{launcher + " does not run"};
   if (!trial.landlock || layers.landlock < kLeastLandlock) layers.landlock = 0;
   layers.system_calls = trial.system_calls && filters == 1;
@@ -135,29 +122,20 @@ class PythonSandbox::Pool {
   }
 
   CodeResult run(const CodeCall& call) {
-    const RunningCall running(*this);
+    count_running(1);
+    const std::shared_ptr<void> at_the_end(nullptr, [this](void*) { count_running(-1); });
     return take()->run(call);
   }
 
  private:
-  /// Counts a call while it runs; the starter is to know when the count changes.
-  class RunningCall {
-   public:
-    explicit RunningCall(Pool& pool) : pool_(pool) { count(1); }
-    ~RunningCall() { count(-1); }
-    RunningCall(const RunningCall&) = delete;
-    RunningCall& operator=(const RunningCall&) = delete;
-
-   private:
-    void count(int change) {
-      {
-        const std::lock_guard lock(pool_.mutex_);
-        pool_.running_ = static_cast<std::size_t>(static_cast<int>(pool_.running_) + change);
-      }
-      pool_.wake_.notify_all();
+  /// The starter is to know when the count changes.
+  void count_running(int change) {
+    {
+      const std::lock_guard lock(mutex_);
+      running_ += change;
     }
-    Pool& pool_;
-  };
+    wake_.notify_all();
+  }
 
   std::unique_ptr<SandboxedProcess> take() {
     for (;;) {
@@ -179,7 +157,7 @@ class PythonSandbox::Pool {
   /// calls more would find none ready.
   bool is_one_wanted() const {
     if (ready_.size() >= static_cast<std::size_t>(program_.limits.warm)) return false;
-    return running_ == 0 || ready_.size() < running_;
+    return running_ == 0 || std::ssize(ready_) < running_;
   }
 
   void keep_ready() {
@@ -192,7 +170,7 @@ class PythonSandbox::Pool {
       try {
         started = start();
       } catch (const SandboxFailure&) {
-        // A call that finds none ready starts its own, and tells what is wrong.
+        // A call that finds none ready starts one itself, and reports what is wrong.
       }
       lock.lock();
       if (started)
@@ -206,7 +184,7 @@ class PythonSandbox::Pool {
   std::mutex mutex_{};
   std::condition_variable wake_{};
   std::deque<std::unique_ptr<SandboxedProcess>> ready_{};
-  std::size_t running_ = 0;
+  int running_ = 0;  // calls
   bool is_over_ = false;
   std::thread starter_{};
 };

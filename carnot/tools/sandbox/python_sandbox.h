@@ -6,7 +6,6 @@
 
 #include "carnot/core/base/result.h"
 #include "carnot/tools/sandbox/code.h"
-#include "carnot/tools/sandbox/layers.h"
 #include "carnot/tools/sandbox/options.h"
 
 namespace carnot {
@@ -14,7 +13,6 @@ namespace carnot {
 /// Which of the machine's layers are used; for tests of what holds without the others.
 struct SandboxTrial {
   bool namespaces = true;
-  bool bubblewrap = false;  ///< the namespaces made by bwrap; else only where carnot-sandbox may not make them
   bool landlock = true;
   bool system_calls = true;
   unsigned as_user = 0;  ///< as if this user had started it; root only

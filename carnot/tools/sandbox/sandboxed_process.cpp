@@ -8,7 +8,6 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <charconv>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
@@ -27,7 +26,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr std::size_t kFloodBytes = std::size_t{16} << 20;  ///< of output that is read at all
-constexpr std::chrono::seconds kGrace{10};                  ///< beyond a call's time, for its end to be told
+constexpr std::chrono::seconds kGrace{10};                  ///< beyond a call's time, for its end to be reported
 constexpr std::uint64_t kMegabyte = 1 << 20;
 
 /// The number of a descriptor in the child, beyond the standard three (launcher/plan.h).
@@ -64,7 +63,6 @@ std::vector<std::string> launcher_arguments(const SandboxedProgram& program, con
   const SandboxOptions& limits = program.limits;
   std::vector<std::string> all{program.launcher};
   if (program.layers.namespaces) all.emplace_back("layer=namespaces");
-  if (!program.layers.bubblewrap.empty()) all.push_back("bubblewrap=" + program.layers.bubblewrap);
   if (program.layers.landlock > 0) all.emplace_back("layer=landlock");
   if (program.layers.system_calls) all.emplace_back("layer=system_calls");
   if (program.as_user != 0) all.push_back("as_user=" + std::to_string(program.as_user));
@@ -197,7 +195,7 @@ SandboxedProcess::SandboxedProcess(const SandboxedProgram& program) : limits_(pr
   std::array<SandboxPipe, kEnds> pipes;
   for (int end = 0; end < kEnds; ++end)
     pipes[static_cast<std::size_t>(end)] = sandbox_pipe(end == kInput || end == kControl || end == kRequest);
-  if (!program.layers.namespaces || !program.layers.bubblewrap.empty()) folder_ = private_folder(program.as_user);
+  if (!program.layers.namespaces) folder_ = private_folder(program.as_user);
   try {
     id_ = spawn_launcher(launcher_arguments(program, folder_), pipes);
   } catch (...) {

@@ -5,13 +5,12 @@
 
 #include <chrono>
 #include <filesystem>
-#include <memory>
 #include <string>
 #include <vector>
 
 #include "carnot/core/base/descriptor.h"
 #include "carnot/tools/sandbox/code.h"
-#include "carnot/tools/sandbox/layers.h"
+#include "carnot/tools/sandbox/options.h"
 
 namespace carnot {
 

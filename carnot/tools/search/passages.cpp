@@ -5,7 +5,7 @@
 #include "carnot/core/base/limits.h"
 #include "carnot/core/base/strings.h"
 #include "carnot/retrieval/bm25/bm25.h"
-#include "carnot/tools/toolbox/tool_kind.h"
+#include "carnot/tools/toolbox/toolbox.h"
 
 namespace carnot {
 namespace {

@@ -21,7 +21,7 @@ struct SearchPassage {
 /// for all bad lines at once (the first twenty). No passage at all is an error.
 Result<std::vector<SearchPassage>> parse_passages(std::string_view text, const std::string& name);
 
-/// What a policy is told about every tool `search`.
+/// What a policy reads about every tool `search`.
 ToolDescription search_description();
 
 /// The tool over the passages of a file, plain or .xz.

@@ -12,12 +12,11 @@
 #include "carnot/core/base/limits.h"
 #include "carnot/core/base/log.h"
 #include "carnot/core/base/strings.h"
-#include "carnot/core/base/system_error.h"
 
 namespace carnot {
 namespace {
 
-/// A member that has to be a text, if it is there at all.
+/// An optional member, which has to be a string.
 Status take_text(const Json& row, const char* name, const std::string& where, std::string& text) {
   const auto found = row.find(name);
   if (found == row.end()) return Done{};
@@ -61,10 +60,6 @@ Status read_record(std::string_view line, const std::string& where, WebRecords& 
     return Done{};
   }
   return Error{where + ": expected query and results, or url and either text or problem"};
-}
-
-std::string record_line(const OrderedJson& value) {
-  return value.dump(-1, ' ', false, OrderedJson::error_handler_t::replace) + "\n";
 }
 
 /// What a new line of a locked file has to begin with: a line break where the last line has none. A last line that was
@@ -112,12 +107,12 @@ Result<WebRecords> parse_web_records(std::string_view text, const std::string& n
 std::string web_record(const std::string& query, const std::vector<WebResult>& results) {
   OrderedJson list = OrderedJson::array();
   for (const WebResult& result : results) list.push_back(json_of(result));
-  return record_line({{"query", query}, {"results", list}});
+  return json_line(OrderedJson{{"query", query}, {"results", list}}) + "\n";
 }
 
 std::string web_record(const std::string& url, const WebPage& page) {
-  return record_line(page.problem.empty() ? OrderedJson{{"url", url}, {"text", page.text}}
-                                          : OrderedJson{{"url", url}, {"problem", page.problem}});
+  const bool found = page.problem.empty();
+  return json_line(OrderedJson{{"url", url}, {found ? "text" : "problem", found ? page.text : page.problem}}) + "\n";
 }
 
 Result<std::unique_ptr<WebCache>> WebCache::open(const std::filesystem::path& file, bool record) {

@@ -33,8 +33,6 @@ const Json* list_of_results(const Json& answer) {
   return value != pages->end() && value->is_array() ? &*value : nullptr;
 }
 
-std::string json_body(const Json& value) { return value.dump(-1, ' ', false, Json::error_handler_t::replace); }
-
 std::string with_query(std::string query, const std::string& name, const std::string& value) {
   query += (query.empty() ? "" : "&") + name + "=" + query_encoded(value);
   return query;
@@ -80,14 +78,15 @@ HttpRequest web_request(const WebOptions& options, const Url& url, const std::st
     std::string asked = with_query("", "q", query);
     asked = with_query(asked, "mkt", market(options));
     asked = with_query(asked, "setLang", options.language);
-    request.body =
-        json_body({{"zone", options.zone},
-                   {"url", "https://www.bing.com/search?" + asked + "&brd_json=1&cc=" + query_encoded(options.region)},
-                   {"format", "raw"}});
+    request.body = json_line(
+        Json{{"zone", options.zone},
+             {"url", "https://www.bing.com/search?" + asked + "&brd_json=1&cc=" + query_encoded(options.region)},
+             {"format", "raw"}});
     add_key("Authorization", "Bearer ");
     return request;
   }
-  request.body = json_body({{"q", query}, {"hl", options.language}, {"gl", options.region}, {"num", options.results}});
+  request.body =
+      json_line(Json{{"q", query}, {"hl", options.language}, {"gl", options.region}, {"num", options.results}});
   add_key("X-API-KEY");
   return request;
 }

@@ -30,7 +30,7 @@ HttpRequest web_request(const WebOptions& options, const Url& url, const std::st
 
 /// Reads an answer: `organic` (title, link, snippet or description, date), or Bing's `webPages.value` (name, url,
 /// snippet, datePublished). Results without a snippet, or with one that came before, are left out. An answer with
-/// neither member has found nothing; one that is no JSON object is an error.
+/// neither member has found nothing; one that is not a JSON object is an error.
 Result<std::vector<WebResult>> parse_web_results(std::string_view body, const std::string& where);
 
 /// Text as part of a query in an address: letters, digits and -._~ stay, other bytes become %XX.

@@ -4,14 +4,13 @@
 #include <thread>
 
 #include "carnot/core/base/json.h"
-#include "carnot/core/base/key_variable.h"
 #include "carnot/core/base/log.h"
 #include "carnot/core/base/printable.h"
+#include "carnot/core/base/process_environment.h"
 #include "carnot/core/base/strings.h"
 #include "carnot/core/base/utf8.h"
 #include "carnot/core/subprocess/peer.h"
-#include "carnot/tools/web/page_fetch.h"
-#include "carnot/tools/web/page_text.h"
+#include "carnot/tools/web/page.h"
 
 namespace carnot {
 namespace {
@@ -59,42 +58,32 @@ Result<std::shared_ptr<Web>> Web::open(const WebOptions& options) {
   return web;
 }
 
-Result<Done> Web::set_up() {
+Status Web::set_up() {
   std::vector<std::string> problems;
+  const auto take = [&](auto result, auto& target, const std::string& where = "") {
+    if (result)
+      target = std::move(result).value();
+    else
+      problems.push_back(where + result.error().message);
+  };
   const bool offline = options_.api == WebApi::Offline;
   if (options_.cache.empty() && (offline || options_.record))
     problems.push_back(kWebSection + "cache: names no file; expected one of results and pages, or " + kWebSection +
                        "api: serper, bing or brightdata (docs/web_search.md)");
   if (offline && options_.record) problems.push_back(kWebSection + "record: there is nothing to record offline");
-  if (!options_.cache.empty()) {
-    auto cache = WebCache::open(options_.cache, options_.record);
-    if (cache)
-      cache_ = std::move(cache).value();
-    else
-      problems.push_back(kWebSection + "cache: " + cache.error().message);
-  }
+  if (!options_.cache.empty()) take(WebCache::open(options_.cache, options_.record), cache_, kWebSection + "cache: ");
   if (!offline) {
-    auto url = web_api_url(options_);
-    if (url)
-      api_ = std::move(url).value();
-    else
-      problems.push_back(kWebSection + "url: " + url.error().message);
+    take(web_api_url(options_), api_, kWebSection + "url: ");
     auto key = key_of_variable(options_.key_variable, kWebSection + "key_variable");
-    if (!key)
-      problems.push_back(key.error().message);
-    else if (key->empty() && options_.url.empty())
+    if (key && key->empty() && options_.url.empty())
       problems.push_back(kWebSection +
                          "key_variable: empty; expected the NAME of an environment variable that holds "
                          "the API's key, never the key itself");
     else
-      key_ = std::move(key).value();
+      take(std::move(key), key_);
   }
   if (options_.pages == WebPages::Summary) {
-    auto summary = ChatEndpoint::open(options_.summary, kWebSection + "summary.");
-    if (summary)
-      summary_ = std::move(summary).value();
-    else
-      problems.push_back(summary.error().message);
+    take(ChatEndpoint::open(options_.summary, kWebSection + "summary."), summary_);
   } else if (!options_.summary.url.empty()) {
     problems.push_back(kWebSection + "summary: has no effect; expected " + kWebSection + "pages: summary");
   }
@@ -198,8 +187,7 @@ std::string Web::summarize(const std::string& query, const std::string& pages, T
       {"top_p", options_.summary_top_p},
       {"max_tokens", options_.summary_tokens}};
   try {
-    return without_thoughts(
-        summary_->exchange(request.dump(-1, ' ', false, Json::error_handler_t::replace), deadline).text);
+    return without_thoughts(summary_->exchange(json_line(request), deadline).text);
   } catch (const ChatFailure& failure) {
     throw PeerFailure(failure.what());
   }

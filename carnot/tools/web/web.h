@@ -2,7 +2,7 @@
 //
 // A query or page that the cache has is answered from there. What is away (the API, the second model, an offline cache
 // that lacks a query where on_miss is Fail) is a PeerFailure: never a reward, never the policy's fault. A page that
-// cannot be read is a fact about the web, which the policy is told.
+// cannot be read is a fact about the web, which the policy reads.
 #pragma once
 
 #include <chrono>
@@ -39,7 +39,7 @@ class Web {
 
  private:
   explicit Web(const WebOptions& options) : options_(options) {}
-  Result<Done> set_up();
+  Status set_up();
   std::vector<WebResult> ask_api(const std::string& query, Tool::Deadline deadline);
   void wait_for_turn(Tool::Deadline deadline);
   std::string without_api_key(std::string text) const;

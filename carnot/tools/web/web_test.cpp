@@ -14,8 +14,7 @@
 #include "carnot/core/base/json.h"
 #include "carnot/core/base/utf8.h"
 #include "carnot/core/subprocess/peer.h"
-#include "carnot/tools/web/page_fetch.h"
-#include "carnot/tools/web/page_text.h"
+#include "carnot/tools/web/page.h"
 #include "carnot/tools/web/web_tools.h"
 #include "testing/local_http_server.h"
 

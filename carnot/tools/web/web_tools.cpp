@@ -6,7 +6,8 @@
 #include "carnot/core/base/json.h"
 #include "carnot/core/base/utf8.h"
 #include "carnot/http/url.h"
-#include "carnot/tools/web/page_text.h"
+#include "carnot/tools/toolbox/toolbox.h"
+#include "carnot/tools/web/page.h"
 
 namespace carnot {
 namespace {
@@ -126,6 +127,24 @@ class BrowseTool final : public Tool {
   std::shared_ptr<Web> web_;
 };
 
+class WebKind final : public ToolKind {
+ public:
+  void fields(FieldVisitor& visit) override {
+    section(visit, "web", options_, "what the tools `search web` and `browse` ask (docs/web_search.md)");
+  }
+
+  /// Both tools share a cache.
+  void open(std::span<const ToolEntry> entries, const ToolTimes&, OpenedTools& opened) const override {
+    const auto web = Web::open(options_);
+    if (!web) return opened.problems.push_back(web.error().message);
+    for (const ToolEntry& entry : entries)
+      opened.add(entry, entry.text == "browse" ? make_browse(*web) : make_web_search(*web));
+  }
+
+ private:
+  WebOptions options_;
+};
+
 }  // namespace
 
 std::shared_ptr<Tool> make_web_search(std::shared_ptr<Web> web) {
@@ -133,5 +152,7 @@ std::shared_ptr<Tool> make_web_search(std::shared_ptr<Web> web) {
 }
 
 std::shared_ptr<Tool> make_browse(std::shared_ptr<Web> web) { return std::make_shared<BrowseTool>(std::move(web)); }
+
+std::unique_ptr<ToolKind> make_web_kind() { return std::make_unique<WebKind>(); }
 
 }  // namespace carnot

@@ -7,7 +7,6 @@
 
 #include <map>
 #include <optional>
-#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -53,8 +52,5 @@ struct Figure {
   std::optional<double> mark{};  ///< of intervals: a line there; those that hold it are grey
   std::string dots{};            ///< of intervals: a table of single values, with the same x and y[0]
 };
-
-/// Throws if a figure names a table, a column or a base series that `tables` do not have, or no column to draw.
-void check_figures(std::span<const Figure> figures, std::span<const Table> tables);
 
 }  // namespace carnot

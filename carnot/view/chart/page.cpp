@@ -1,8 +1,10 @@
 #include "carnot/view/chart/page.h"
 
-#include "carnot/view/chart/page_files.h"
-
 namespace carnot {
+
+// Style and script, put into the library when it is configured (CMakeLists.txt).
+extern const std::string_view kPageStyle, kPageScript;
+
 namespace {
 
 /// JSON that no HTML parser sees the end of a script in, nor the beginning of a comment.

@@ -50,7 +50,7 @@ TEST(Figures, ReadBackFromJsonAsTheyWere) {
   EXPECT_TRUE(rows.at(2).at(figure.at("y").at(0).get<std::string>()).is_null());
 }
 
-TEST(Figures, ThatNameWhatIsNotThereThrow) {
+TEST(Figures, ThatNameWhatIsMissingThrow) {
   using Change = void (*)(Figure&);
   const Change wrong[] = {[](Figure& f) { f.table = "by turn"; },
                           [](Figure& f) { f.x = "turn"; },

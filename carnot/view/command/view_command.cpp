@@ -1,6 +1,5 @@
 #include <sys/stat.h>
 
-#include <algorithm>
 #include <cmath>
 #include <optional>
 #include <ostream>
@@ -32,7 +31,7 @@ struct ViewRequest {
 
 /// What a path leads to.
 struct Source {
-  fs::path run{};  ///< the run's folder; empty if there is none
+  fs::path run{};  ///< the run's folder; may be empty
   std::string title{};
   std::vector<RolloutsOfStep> all{}, chosen{};
   std::optional<Tokenizer> tokenizer{};
@@ -222,7 +221,8 @@ class ViewCommand final : public Command {
     take.text("--output", "FILE", request_.output, "page to write; default: PATH/view.html");
     take.number("--megabytes", "N", request_.megabytes, between(0.001, 1000),
                 "of the page; groups that find no room are left out; default: 64");
-    take.text("--inspect", "DIR", request_.inspect, "write logs for Inspect into this folder, one a step, and no page");
+    take.text("--inspect", "DIR", request_.inspect,
+              "write logs for Inspect into this folder, one per step, and no page");
     take.text("--tokenizer", "PATH", request_.tokenizer, "tokenizer.json or its folder; default: the run's");
   }
 

@@ -96,7 +96,7 @@ std::optional<Reply> continuation(const AnsweredCall& last, const OpenAiRequest&
   return Reply{.text = further[0].content, .form = ReplyForm::UserMessage};
 }
 
-Message told(const PolicyResponse& response, int number) {
+Message answer_message(const PolicyResponse& response, int number) {
   Message message{.role = "assistant"};
   message.tool_calls = response.tool_calls;
   if (message.tool_calls.empty()) message.content = with_replacement_characters(response.text);

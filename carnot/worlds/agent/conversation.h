@@ -18,7 +18,7 @@ namespace carnot {
 /// What a call was answered.
 struct AnsweredCall {
   OpenAiRequest request{};
-  Message answer{};  ///< as the harness was told
+  Message answer{};  ///< as the harness got it
 };
 
 /// Says, for the harness, why the policy cannot be asked this: more texts than one, log-probabilities, a system message
@@ -28,11 +28,11 @@ Status check_call(const OpenAiRequest& request);
 /// The call as its own prompt. REQUIRES: check_call() is ok.
 Opening prompt_of(const OpenAiRequest& request);
 
-/// What the call says after the last one; empty if it does not go on with that.
+/// What the call says after the last one; empty if it does not continue that.
 std::optional<Reply> continuation(const AnsweredCall& last, const OpenAiRequest& request);
 
-/// What a harness is told of a response: its calls if there are any, with ids, else its text. `number`: of the call
+/// What a harness gets of a response: its calls if there are any, with ids, else its text. `number`: of the call
 /// in its episode, for the ids.
-Message told(const PolicyResponse& response, int number);
+Message answer_message(const PolicyResponse& response, int number);
 
 }  // namespace carnot

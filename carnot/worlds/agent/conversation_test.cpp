@@ -23,7 +23,7 @@ OpenAiRequest request(const std::string& messages, const std::string& fields = "
 const std::string kHi = R"({"role": "system", "content": "S"}, {"role": "user", "content": "Hi"})";
 
 AnsweredCall answered(const PolicyResponse& response, const std::string& fields = "") {
-  return {.request = request(kHi, fields), .answer = told(response, 3)};
+  return {.request = request(kHi, fields), .answer = answer_message(response, 3)};
 }
 
 TEST(AgentConversation, ACallIsAPrompt) {
@@ -75,7 +75,7 @@ TEST(AgentConversation, ResultsOfAllCallsInTheirOrderGoOn) {
 }
 
 TEST(AgentConversation, AnAnswerComesBackAsItWasTold) {
-  const AnsweredCall last = answered("caf\xC3");  // half a character cannot be told
+  const AnsweredCall last = answered("caf\xC3");  // half a character cannot be sent
   const auto reply =
       continuation(last, request(kHi + ", {\"role\": \"assistant\", \"content\": \"caf\xEF\xBF\xBD\"}, " +
                                  R"({"role": "user", "content": "Sure?"})"));

@@ -1,14 +1,25 @@
 #include "carnot/worlds/agent/environment.h"
 
+#include <poll.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <filesystem>
+#include <thread>
+
 #include "carnot/core/base/check.h"
 #include "carnot/core/base/file.h"
 #include "carnot/core/base/json.h"
 #include "carnot/core/base/limits.h"
+#include "carnot/core/base/log.h"
+#include "carnot/core/base/no_pipe_signal.h"
 #include "carnot/core/base/random.h"
+#include "carnot/core/base/strings.h"
 #include "carnot/core/env/environment_boundary.h"
 #include "carnot/core/env/epoch_order.h"
+#include "carnot/core/subprocess/child_process.h"
+#include "carnot/core/subprocess/line_program.h"
 #include "carnot/worlds/agent/conversation.h"
-#include "carnot/worlds/agent/harness.h"
 #include "carnot/worlds/agent/server.h"
 
 namespace carnot {
@@ -16,6 +27,103 @@ namespace {
 
 constexpr double kLongestWait = 1e6;               // seconds
 constexpr std::size_t kLongestVariable = 100'000;  // Linux takes 128 KiB
+constexpr std::size_t kLongestLine = std::size_t{1} << 20;
+constexpr std::size_t kShownLine = 500;
+constexpr std::chrono::milliseconds kPipeSlice{100};
+
+struct HarnessCall {
+  std::vector<std::string> command{};
+  std::filesystem::path folder{};        ///< it runs there; empty: where this process runs
+  std::vector<std::string> variables{};  ///< NAME=value, next to this process's own
+  std::string task{};                    ///< a line for its standard input, which is closed after it
+};
+
+/// The process of one episode: an agent written elsewhere, which is given the address of its model.
+class Harness {
+ public:
+  /// Starts it. What it writes to standard error goes to the log; its end, and a reward in its last line, to the
+  /// episode. The error says why it cannot be started.
+  static Result<std::unique_ptr<Harness>> start(const HarnessCall& call, std::shared_ptr<AgentEpisode> episode) {
+    CARNOT_ASSIGN_OR_RETURN(
+        auto process,
+        ChildProcess::start({.command = call.command, .folder = call.folder, .environment = call.variables}));
+    return std::unique_ptr<Harness>(new Harness(std::move(process), std::move(episode), call.task + "\n"));
+  }
+
+  /// Kills it and what it started.
+  ~Harness() {
+    process_->kill();
+    thread_.join();
+  }
+
+  Harness(const Harness&) = delete;
+  Harness& operator=(const Harness&) = delete;
+
+ private:
+  Harness(std::unique_ptr<ChildProcess> process, std::shared_ptr<AgentEpisode> episode, std::string task)
+      : process_(std::move(process)), episode_(std::move(episode)), task_(std::move(task)) {
+    thread_ = std::thread([this] { watch(); });
+  }
+
+  void watch() {
+    const NoPipeSignal no_pipe_signal;  // it may close its standard input unread
+    LineSplitter output(kLongestLine), error(kLongestLine);
+    const std::string name = "harness " + std::to_string(process_->id());
+    bool output_open = true, error_open = true, writing = true;
+    for (bool ended = false; !ended && (output_open || error_open);) {
+      ended = process_->ended(std::chrono::milliseconds(0)).has_value();  // what it left may hold its pipes for longer
+      std::vector<pollfd> pipes;
+      if (output_open) pipes.push_back({.fd = process_->standard_output(), .events = POLLIN, .revents = 0});
+      if (error_open) pipes.push_back({.fd = process_->standard_error(), .events = POLLIN, .revents = 0});
+      if (writing) pipes.push_back({.fd = process_->standard_input(), .events = POLLOUT, .revents = 0});
+      if (!ended) ::poll(pipes.data(), pipes.size(), static_cast<int>(kPipeSlice.count()));
+      if (writing) writing = write_task();
+      if (output_open)
+        output_open = output.read(process_->standard_output(), [&](std::string_view line, bool whole) {
+          if (const std::string_view said = trim(line); !said.empty()) last_line_ = whole ? std::string(said) : "";
+        });
+      if (error_open)
+        error_open = error.read(process_->standard_error(), [&](std::string_view line, bool) {
+          last_error_line_ = std::string(line.substr(0, kShownLine));
+          log(LogLevel::Info, name + ": " + last_error_line_);
+        });
+    }
+    tell_end();
+  }
+
+  void tell_end() {
+    std::optional<std::string> end;
+    while (!(end = process_->ended(kPipeSlice))) continue;
+    std::string why = "the harness " + *end;
+    std::optional<EpisodeReward> reward;
+    if (*end == "exited with status 0") {
+      auto read = read_reward(last_line_, "its last line");
+      if (read)
+        reward = std::move(read).value();
+      else
+        why += " without a reward: " + read.error().message;
+    } else if (!last_error_line_.empty()) {
+      why += ": " + last_error_line_;
+    }
+    episode_->end(why, std::move(reward));
+  }
+
+  /// False once there is nothing more to write.
+  bool write_task() {
+    const ssize_t count = ::write(process_->standard_input(), task_.data(), task_.size());
+    if (count < 0 && (errno == EAGAIN || errno == EINTR)) return true;
+    task_.erase(0, count < 0 ? task_.size() : static_cast<std::size_t>(count));  // it may close it unread
+    if (task_.empty()) process_->close_input();
+    return !task_.empty();
+  }
+
+  std::unique_ptr<ChildProcess> process_;
+  std::shared_ptr<AgentEpisode> episode_;
+  std::string task_;  ///< what is not written yet
+  std::string last_line_{};
+  std::string last_error_line_{};
+  std::thread thread_;
+};
 
 /// What all episodes share.
 struct AgentWorld {
@@ -59,7 +167,7 @@ class AgentEnvironment final : public Environment {
 
   Reply step(const PolicyResponse& response) override {
     CARNOT_CHECK(call_ != nullptr, "an environment is opened before its first step");
-    const AnsweredCall last{.request = call_->request, .answer = told(response, turns_)};
+    const AnsweredCall last{.request = call_->request, .answer = answer_message(response, turns_)};
     const bool calls = !response.tool_calls.empty();
     episode_->answer(*call_, last.answer);
     AgentEpisode::Event event = next(world_->options.timeout);

@@ -11,7 +11,7 @@ namespace carnot {
 namespace {
 
 constexpr std::chrono::milliseconds kOfferSlice{100};
-constexpr int kOfferSlices = 300;  // 30 s, then the harness is told to ask again
+constexpr int kOfferSlices = 300;  // 30 s, then the harness is asked to try again
 constexpr int kMostConnections = 1024;
 const std::string kPolicy = "policy";
 const std::string kEpisodes = "/episode/";

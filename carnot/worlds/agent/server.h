@@ -3,7 +3,7 @@
 //   POST /episode/ID/v1/chat/completions   a call of the policy; waits for its turn and its answer
 //   GET  /episode/ID/v1/models             the policy, under the name "policy"
 //   POST /episode/ID/reward                {"reward": 1, "success": true, "measures": {...}}, or a number
-//   POST /episode                          for harnesses that are started by somebody else: waits for the next episode
+//   POST /episode                          for harnesses that are started elsewhere: waits for the next episode
 #pragma once
 
 #include <condition_variable>
@@ -48,7 +48,7 @@ class AgentServer {
 
   struct Offer {
     std::string id{};
-    std::string text{};  ///< what the harness is told
+    std::string text{};  ///< what the harness gets
   };
 
   std::mutex mutex_{};

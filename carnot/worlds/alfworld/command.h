@@ -41,7 +41,7 @@ struct RoomCommand {
 void append_command(std::string& text, const Room& room, const RoomCommand& command);
 std::string command_text(const Room& room, const RoomCommand& command);
 
-/// The command of a text written as append_command() writes it; empty if it is no command or names what the room does
+/// Reads a command as append_command() writes it; empty if the text is not a command or names what the room does
 /// not have. Says nothing about whether the command can be carried out.
 std::optional<RoomCommand> parse_command(const Room& room, std::string_view text);
 

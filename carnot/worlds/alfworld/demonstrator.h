@@ -4,15 +4,12 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <optional>
 #include <string>
-#include <vector>
 
 #include "carnot/core/base/fields.h"
 #include "carnot/core/base/random.h"
 #include "carnot/core/env/environment.h"
 #include "carnot/worlds/alfworld/game.h"
-#include "carnot/worlds/alfworld/solver.h"
 
 namespace carnot {
 
@@ -35,30 +32,6 @@ struct AlfworldDemonstrationOptions {
 struct DemonstratedAction {
   std::string thought{};
   std::string action{};
-};
-
-class AlfworldDemonstrator {
- public:
-  AlfworldDemonstrator(const Alfworld& game, const AlfworldDemonstrationOptions& options, RandomStream random)
-      : game_(game), options_(options), random_(random) {}
-
-  /// The next one in the game's present state; to be carried out before the next call.
-  DemonstratedAction next();
-
- private:
-  DemonstratedAction planned();
-  std::string standing() const;
-  RoomCommand careless();
-  bool follow_plan(const RoomState& state);
-  std::optional<RoomCommand> search();
-  void note(const RoomCommand& command);
-
-  const Alfworld& game_;
-  AlfworldDemonstrationOptions options_;
-  RandomStream random_;
-  std::vector<PlannedCommand> plan_{};  ///< the next command is the last
-  EntitySet seen_{};                    ///< receptacles whose contents it was shown
-  int searched_ = 0;
 };
 
 /// A script for either conversation. `form` writes a response.

@@ -10,7 +10,7 @@
 #include "carnot/core/env/played_texts.h"
 #include "carnot/worlds/alfworld/demonstrator.h"
 #include "carnot/worlds/alfworld/environment.h"
-#include "carnot/worlds/alfworld/ragen.h"
+#include "carnot/worlds/ragen/conversation.h"
 
 namespace carnot {
 namespace {
@@ -45,7 +45,7 @@ struct AlfworldOptions {
     enum_field(visit, "style", style, {"verl_agent", "ragen", "transcript"},
                "verl_agent: a separate prompt for every step; ragen: one growing conversation; transcript: one of bare "
                "observations, without admissible actions");
-    visit.field("max_steps", conversation.max_steps, "steps an episode", between(1, kMaxEpisodeSteps));
+    visit.field("max_steps", conversation.max_steps, "steps per episode", between(1, kMaxEpisodeSteps));
     visit.field("history_length", conversation.history_length, "past steps that a prompt of style verl_agent shows",
                 between(0, kMaxEpisodeSteps));
     visit.field("reward", reward, "of a game that is won; everything else earns 0",
@@ -59,6 +59,39 @@ struct AlfworldOptions {
     section(visit, "demonstration", demonstration, "how the script plays");
   }
 };
+
+/// ALFWorld as RAGEN shows it: the observation is followed by the admissible actions.
+class RagenAlfworld final : public Game {
+ public:
+  explicit RagenAlfworld(Alfworld game) : game_(std::move(game)) {}
+
+  std::string board_json() const override { return game_.board_json(); }
+  std::string observation() const override {
+    return game_.observation() + "\n\nAdmissible actions: [" + join(game_.admissible()) + "]";
+  }
+
+  GameStep step(std::string_view action) override {
+    GameStep result = game_.step(action);
+    result.observation = observation();
+    return result;
+  }
+
+  std::string anchor() const override { return game_.observation(); }
+  std::unique_ptr<Game> clone() const override { return std::make_unique<RagenAlfworld>(*this); }
+
+  const Alfworld& game() const { return game_; }
+
+ private:
+  Alfworld game_;
+};
+
+/// What the system message says. RAGEN's prompt for ALFWorld is not published with its others; this one is Carnot's.
+RagenText ragen_alfworld_text() {
+  return {.instruction =
+              "You are doing a household task in a text world. \n"
+              "Every turn shows what you see and which actions are admissible now. \n"
+              "The answer should be one admissible action, like <answer>go to desk 1</answer>\n"};
+}
 
 using AlfworldTasks = std::vector<std::shared_ptr<const AlfworldTask>>;
 
@@ -75,8 +108,7 @@ class AlfworldFactory final : public EnvironmentFactory {
     options_.conversation.transcript = options_.style == AlfworldStyle::Transcript;
     if (options_.task_source.empty())
       return Error{"env.task_source: names no folder; expected one with ALFWorld's games (docs/alfworld.md)"};
-    const Status read = options_.selection.game.empty() ? read_splits() : read_game();
-    if (!read) return read;
+    CARNOT_RETURN_IF_ERROR(options_.selection.game.empty() ? read_splits() : read_game());
     order_ = std::make_unique<EpochOrder>(train_.size(), seed, "alfworld_epoch");
     return Done{};
   }
@@ -147,8 +179,7 @@ class AlfworldFactory final : public EnvironmentFactory {
 
  private:
   Status read_splits() {
-    const Status train = read_split(options_.train_split, train_);
-    if (!train) return train;
+    CARNOT_RETURN_IF_ERROR(read_split(options_.train_split, train_));
     if (options_.eval_split != options_.train_split) return read_split(options_.eval_split, held_out_);
     held_out_ = train_;
     return Done{};
@@ -165,14 +196,11 @@ class AlfworldFactory final : public EnvironmentFactory {
 
   /// The one game that is requested, from the first split that has it; the small ones first.
   Status read_game() {
-    std::vector<std::string> splits = {"valid_seen", "valid_unseen", options_.eval_split, "train",
-                                       options_.train_split};
-    for (std::size_t i = 0; i < splits.size(); ++i) {
-      if (std::find(splits.begin(), splits.begin() + static_cast<std::ptrdiff_t>(i), splits[i]) !=
-          splits.begin() + static_cast<std::ptrdiff_t>(i))
-        continue;
-      if (!has_alfworld_split(options_.task_source, splits[i])) continue;
-      auto games = read_alfworld_games(options_.task_source, splits[i], {.game = options_.selection.game});
+    std::set<std::string> looked_at;
+    for (const std::string& split : {std::string("valid_seen"), std::string("valid_unseen"), options_.eval_split,
+                                     std::string("train"), options_.train_split}) {
+      if (!looked_at.insert(split).second || !has_alfworld_split(options_.task_source, split)) continue;
+      auto games = read_alfworld_games(options_.task_source, split, {.game = options_.selection.game});
       if (!games) return Error{"env.task_source: " + games.error().message};
       if (games->empty()) continue;
       train_ = {std::make_shared<const AlfworldTask>(std::move(games->front()))};

@@ -73,11 +73,11 @@ Result<std::string> task_rule(const std::string& grammar, const std::string& nam
   const auto open = grammar.find(kFence);
   const auto close = open == std::string::npos ? open : grammar.find(kFence, open + kFence.size());
   if (close == std::string::npos) return Error{name + ": grammar: expected rules between two \"\"\""};
-  const auto rules =
-      parse_json_object(grammar.substr(open + kFence.size(), close - open - kFence.size()), name + ": grammar");
-  if (!rules) return rules.error();
-  const auto task = rules->find("task");
-  if (task == rules->end() || !task->is_array() || task->size() != 1 || !task->front().is_object() ||
+  CARNOT_ASSIGN_OR_RETURN(
+      const auto rules,
+      parse_json_object(grammar.substr(open + kFence.size(), close - open - kFence.size()), name + ": grammar"));
+  const auto task = rules.find("task");
+  if (task == rules.end() || !task->is_array() || task->size() != 1 || !task->front().is_object() ||
       !task->front().contains("rhs") || !task->front()["rhs"].is_string())
     return Error{name + ": grammar: expected the rule task with one sentence"};
   return task->front()["rhs"].get<std::string>();

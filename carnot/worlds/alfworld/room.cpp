@@ -19,7 +19,7 @@ constexpr std::string_view kIdBreak = "_bar_";
 
 struct GoalForm {
   RoomTask task;
-  std::string_view words;  ///< $object, $receptacle and $lamp stand for types
+  std::string_view words;  ///< $object, $receptacle and $lamp are types
 };
 
 constexpr std::array<GoalForm, 6> kGoalForms = {{
@@ -50,7 +50,7 @@ constexpr std::array<GoalForm, 6> kGoalForms = {{
 
 using GoalTypes = std::map<std::string_view, std::string_view>;
 
-/// What the form's words with '$' stand for in the goal; empty if the goal has another form.
+/// What the form's words with '$' are in the goal; empty if the goal has another form.
 std::optional<GoalTypes> match(const GoalForm& form, const std::vector<std::string_view>& goal) {
   GoalTypes types;
   const std::vector<std::string_view> words = pddl_words(form.words);

@@ -137,7 +137,7 @@ class DatasetFactory final : public QuestionFactory {
   Status open_judge(Scoring& scoring) {
     const bool wanted = scoring.lists(kJudge);
     if (!wanted && !options_.judge.endpoint.url.empty())
-      return Error{"env.judge: has no effect, for env.scorers does not list 'judge'"};
+      return Error{"env.judge: has no effect: env.scorers does not list 'judge'"};
     if (!wanted) return Done{};
     CARNOT_ASSIGN_OR_RETURN(auto judge, Judge::open(options_.judge));
     scoring.judge = std::move(judge);
@@ -150,7 +150,7 @@ class DatasetFactory final : public QuestionFactory {
     if (options_.reward.empty() && !options_.reward_weights.empty())
       return Error{"env.reward_weights: has no effect without env.reward"};
     if (!wanted && !options_.reward.empty())
-      return Error{"env.reward: has no effect, for env.scorers does not list 'python'"};
+      return Error{"env.reward: has no effect: env.scorers does not list 'python'"};
     if (!wanted) return Done{};
     CARNOT_ASSIGN_OR_RETURN(auto python, PythonReward::start({.functions = options_.reward,
                                                               .weights = options_.reward_weights,
@@ -175,7 +175,7 @@ class DatasetFactory final : public QuestionFactory {
     questions.train = std::move(train);
     if (options_.test_file.empty()) return hold_out(seed, questions);
     if (options_.held_out_share != DatasetOptions{}.held_out_share)
-      return Error{"env.held_out_share: has no effect, for env.test_file names the rows of validation"};
+      return Error{"env.held_out_share: has no effect: env.test_file names the rows of validation"};
     CARNOT_ASSIGN_OR_RETURN(auto test, read_rows(options_.test_file, "env.test_file", columns));
     questions.test = std::move(test);
     return Done{};
@@ -184,7 +184,8 @@ class DatasetFactory final : public QuestionFactory {
   /// Moves a share of the rows from training to validation; which ones follows from the seed.
   Status hold_out(std::uint64_t seed, QuestionSet& questions) const {
     const std::size_t all = questions.train.size();
-    if (all < 2) return Error{"env.test_file: names no file, and env.train_file has no second row to hold out"};
+    if (all < 2)
+      return Error{"env.test_file: names no file, and env.train_file has one row; expected a second one to hold out"};
     const double share = std::ceil(options_.held_out_share * static_cast<double>(all));
     const std::size_t held_out = std::min(static_cast<std::size_t>(share), all - 1);
     EpochOrder order(all, seed, "held_out");

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "carnot/core/subprocess/answer_reader.h"
-#include "carnot/core/subprocess/peer_pool.h"
+#include "carnot/core/subprocess/peer.h"
 #include "carnot/worlds/task_rows/rows.h"
 
 namespace carnot {

@@ -6,9 +6,7 @@
 #include "carnot/core/base/check.h"
 #include "carnot/core/base/utf8.h"
 #include "carnot/core/env/plain_view.h"
-#include "carnot/worlds/open_qa/arpo.h"
-#include "carnot/worlds/open_qa/search_r1.h"
-#include "carnot/worlds/open_qa/verl_agent_search.h"
+#include "carnot/worlds/open_qa/protocols.h"
 #include "carnot/worlds/reward/answer_metrics.h"
 #include "carnot/worlds/search_qa/protocol.h"
 

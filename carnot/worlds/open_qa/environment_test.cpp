@@ -8,11 +8,9 @@
 #include <map>
 
 #include "carnot/core/base/file.h"
-#include "carnot/retrieval/dense/text_encoder.h"
+#include "carnot/retrieval/dense/dense_retriever.h"
 #include "carnot/worlds/entries.h"
-#include "carnot/worlds/open_qa/arpo.h"
-#include "carnot/worlds/open_qa/search_r1.h"
-#include "carnot/worlds/open_qa/verl_agent_search.h"
+#include "carnot/worlds/open_qa/protocols.h"
 #include "testing/field_settings.h"
 #include "testing/local_http_server.h"
 #include "testing/missing.h"
@@ -247,7 +245,7 @@ TEST(OpenQa, CutsALongResult) {
             "\n\n<information>Doc 1(Title: \"Lima\")</information>\n\n");
 }
 
-/// How often each letter occurs, as a vector of length 1: a text is nearest to those of the same letters.
+/// How often each letter occurs, as a vector of length 1: texts of the same letters are nearest to each other.
 TextEncoder letters_encoder(const std::string& model) {
   const auto vector_of = [](const std::string& text) {
     std::vector<float> vector(26);

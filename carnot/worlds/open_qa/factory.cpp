@@ -3,7 +3,9 @@
 #include <utility>
 
 #include "carnot/core/base/check.h"
+#include "carnot/core/base/limits.h"
 #include "carnot/core/base/log.h"
+#include "carnot/core/base/thread_pool.h"
 #include "carnot/core/env/epoch_order.h"
 #include "carnot/core/env/played_texts.h"
 #include "carnot/retrieval/dense/dense_retriever.h"
@@ -152,11 +154,11 @@ class OpenQaFactory final : public EnvironmentFactory {
   }
 
   static OnIndexProgress index_progress(const std::string& where) {
-    return [where, told = std::uint64_t{0}](const IndexProgress& now) mutable {
+    return [where, reported = std::uint64_t{0}](const IndexProgress& now) mutable {
       constexpr std::uint64_t kEvery = 1'000'000;
-      if (now.passages / kEvery > told)
+      if (now.passages / kEvery > reported)
         log_info("index of " + where + ": " + std::to_string(now.passages) + " passages");
-      told = now.passages / kEvery;
+      reported = now.passages / kEvery;
       return true;
     };
   }
@@ -182,12 +184,12 @@ class OpenQaFactory final : public EnvironmentFactory {
                               .passage_prefix = options_.passage_prefix,
                               .approximate = options_.approximate,
                               .threads = options_.index_threads},
-                             [&where, told = std::int64_t{0}](const DenseProgress& now) mutable {
+                             [&where, reported = std::int64_t{0}](const DenseProgress& now) mutable {
                                constexpr std::int64_t kEvery = 10'000;
-                               if (now.passages / kEvery > told)
+                               if (now.passages / kEvery > reported)
                                  log_info((now.graph ? "graph of " : "vectors of ") + where + ": " +
                                           std::to_string(now.passages) + " of " + std::to_string(now.all_passages));
-                               told = now.passages / kEvery;
+                               reported = now.passages / kEvery;
                                return true;
                              });
     if (!retriever) return Error{"env.retriever: " + retriever.error().message};
@@ -200,6 +202,58 @@ class OpenQaFactory final : public EnvironmentFactory {
 };
 
 }  // namespace
+
+void OpenQaOptions::fields(FieldVisitor& visit) {
+  visit.field("task_source", task_source,
+              "folder with train.jsonl, test.jsonl and passages.jsonl, each also as .jsonl.xz");
+  visit.field("train_file", train_file, "questions to train on, JSON lines or CSV; default: that of task_source");
+  visit.field("test_file", test_file, "questions to evaluate on; default: that of task_source, or train_file");
+  visit.field("question", question, "column of the question; default: the first of the usual names");
+  visit.field("answer", answer, "column of the right answers; default: the first of the usual names");
+  visit.field("retriever", retriever,
+              "a file of passages, an index (.bm25), or the address of a server of Search-R1's API; default: the "
+              "passages of task_source");
+  enum_field(visit, "index_words", index_words, kIndexWords,
+             "words of an index that is built here: Lucene's English analyzer, or runs of letters and digits");
+  visit.field("k1", k1, "BM25: how slowly repeated words saturate", at_least(0));
+  visit.field("b", b, "BM25: how much long passages are discounted", between(0, 1));
+  visit.field("index_threads", index_threads, "threads that build an index, and share the vectors of a search",
+              between(1, kMaxThreads));
+  visit.field(
+      "encoder", encoder,
+      "sentence encoder by whose vectors passages are found: a folder of sentence-transformers, or its id on the "
+      "hub; default: none, BM25 finds them");
+  visit.field("approximate", approximate, "encoder: search a graph of neighbours instead of all vectors");
+  visit.field("query_prefix", query_prefix, "encoder: before each query; E5: 'query: '");
+  visit.field("passage_prefix", passage_prefix, "encoder: before each passage; E5: 'passage: '");
+  visit.field("passages", passages, "passages shown for a search", between(1, 1000));
+  visit.field("timeout", timeout, "seconds that a search may take", between(0.001, 1e6));
+  enum_field(visit, "protocol", protocol, {"search_r1", "arpo", "verl_agent"},
+             "tags, prompts and answers of Search-R1, of ARPO and A2TGPO, or of verl-agent");
+  visit.field("max_searches", max_searches, "searches per episode; 0: 4 (search_r1), 6 (arpo), 3 (verl_agent)",
+              between(0, kMaxEpisodeSteps));
+  visit.field("max_response_tokens", max_response_tokens, "tokens of one response", between(1, kMaxResponseTokens));
+  visit.field("longest_result", longest_result, "characters of a result beyond which it is cut; 0: it is shown whole",
+              between(0, 1e8));
+  visit.field("history_length", history_length, "verl_agent: past steps that a prompt tells of",
+              between(0, kMaxEpisodeSteps));
+  enum_field(visit, "reward", reward, {"exact_match", "f1", "contains"}, "what an answer earns");
+  visit.field("format_scores", format_scores,
+              "search_r1: 0.2 less for a right answer of broken format; 0.2 for a wrong answer of right format, 0.1 of "
+              "broken format");
+  visit.field("format_reward", format_reward, "arpo: reward where the format is broken");
+  visit.field("penalty", penalty, "verl_agent: taken off the score of a step that is not valid", at_least(0));
+}
+
+int OpenQaOptions::searches() const {
+  if (max_searches > 0) return max_searches;
+  switch (protocol) {
+    case QaProtocol::Arpo: return 6;
+    case QaProtocol::VerlAgent: return 3;  // four steps, the last of which only answers
+    case QaProtocol::SearchR1: break;
+  }
+  return 4;
+}
 
 std::unique_ptr<EnvironmentFactory> make_open_qa() { return std::make_unique<OpenQaFactory>(); }
 

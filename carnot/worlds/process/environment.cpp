@@ -6,7 +6,7 @@
 #include "carnot/core/base/check.h"
 #include "carnot/core/base/limits.h"
 #include "carnot/core/base/random.h"
-#include "carnot/core/subprocess/peer_pool.h"
+#include "carnot/core/subprocess/peer.h"
 #include "carnot/core/subprocess/python_folder.h"
 #include "carnot/worlds/process/messages.h"
 
@@ -16,7 +16,7 @@ namespace {
 constexpr int kMostProcesses = 256;
 constexpr double kLongestCall = 1e6;  ///< seconds
 
-/// Episodes have numbers of their own in this program, so that no process sees one twice.
+/// Episodes are numbered across this program, so that no process sees one twice.
 std::int64_t next_episode() {
   static std::atomic<std::int64_t> last = 0;
   return ++last;

@@ -7,7 +7,7 @@
 namespace carnot {
 namespace {
 
-/// The JSON value that `text` is, or else the text itself: size=4 is a number, colour=red a text.
+/// The JSON value that `text` is, or else the text itself: size=4 is a number, colour=red a string.
 Json value_of(const std::string& text) {
   auto parsed = parse_json(text, "");
   return parsed ? std::move(parsed).value() : Json(text);

@@ -60,8 +60,8 @@ std::uint32_t NumpyRandomState::randint(std::uint64_t bound) {
   if (bound == 1) return 0;
   const auto last = static_cast<std::uint32_t>(bound - 1);
   const std::uint32_t mask = 0xffffffffu >> std::countl_zero(last);
-  std::uint32_t value = bits_.next() & mask;
-  while (value > last) value = bits_.next() & mask;
+  auto value = static_cast<std::uint32_t>(bits_()) & mask;
+  while (value > last) value = static_cast<std::uint32_t>(bits_()) & mask;
   return value;
 }
 

@@ -3,22 +3,21 @@
 
 #include <cstdint>
 #include <optional>
+#include <random>
 #include <span>
-
-#include "carnot/worlds/python/mersenne_twister.h"
 
 namespace carnot {
 
 /// The legacy numpy.random.RandomState(seed).
 class NumpyRandomState {
  public:
-  explicit NumpyRandomState(std::uint32_t seed) : bits_(MersenneTwister::from_word(seed)) {}
+  explicit NumpyRandomState(std::uint32_t seed) : bits_(seed) {}
 
   /// randint(bound), in [0, bound), by masked rejection. REQUIRES: 1 <= bound <= 2^32
   std::uint32_t randint(std::uint64_t bound);
 
  private:
-  MersenneTwister bits_;
+  std::mt19937 bits_;
 };
 
 /// numpy.random.default_rng(seed): PCG64 (XSL-RR 128/64) seeded through SeedSequence.

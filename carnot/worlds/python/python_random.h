@@ -3,11 +3,10 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <random>
 #include <span>
 #include <utility>
 #include <vector>
-
-#include "carnot/worlds/python/mersenne_twister.h"
 
 namespace carnot {
 
@@ -46,7 +45,7 @@ class PythonRandom {
   }
 
  private:
-  MersenneTwister bits_;
+  std::mt19937 bits_;
 };
 
 }  // namespace carnot

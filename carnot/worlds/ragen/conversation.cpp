@@ -32,10 +32,10 @@ std::string without_tags(std::string_view part) {
 }  // namespace
 
 void RagenBudgets::fields(FieldVisitor& visit) {
-  visit.field("max_turns", max_turns, "turns an episode", between(1, kMaxEpisodeSteps));
+  visit.field("max_turns", max_turns, "turns per episode", between(1, kMaxEpisodeSteps));
   visit.field("max_actions_per_turn", max_actions_per_turn, "actions that one answer may hold; the rest is ignored",
               between(1, kMaxEpisodeSteps));
-  visit.field("max_actions", max_actions, "actions an episode", between(1, kMaxEpisodeSteps));
+  visit.field("max_actions", max_actions, "actions per episode", between(1, kMaxEpisodeSteps));
   visit.field("max_response_words", max_response_words, "response length that the prompt asks for",
               between(1, kMaxResponseTokens));
   visit.field("max_response_tokens", max_response_tokens, "tokens that a response may have",

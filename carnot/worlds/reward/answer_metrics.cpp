@@ -10,7 +10,7 @@
 namespace carnot {
 namespace {
 
-// One character of a text; `code` is -1 for a byte that is not UTF-8.
+// One character of a string; `code` is -1 for a byte that is not UTF-8.
 struct Character {
   utf8proc_int32_t code = -1;
   std::size_t length = 1;

@@ -6,7 +6,6 @@
 #include <cstdio>
 #include <vector>
 
-#include "carnot/core/base/ascii.h"
 #include "carnot/core/base/strings.h"
 #include "carnot/core/base/utf8.h"
 #include "carnot/worlds/reward/answer_metrics.h"

@@ -5,7 +5,6 @@
 #include <cctype>
 #include <utility>
 
-#include "carnot/core/base/ascii.h"
 #include "carnot/core/base/strings.h"
 #include "carnot/worlds/reward/answer_metrics.h"
 

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <numbers>
 
-#include "carnot/core/base/ascii.h"
+#include "carnot/core/base/strings.h"
 
 namespace carnot {
 namespace {

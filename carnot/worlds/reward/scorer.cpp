@@ -4,7 +4,6 @@
 #include <cmath>
 #include <optional>
 
-#include "carnot/core/base/ascii.h"
 #include "carnot/core/base/json.h"
 #include "carnot/core/base/json_schema.h"
 #include "carnot/core/base/strings.h"

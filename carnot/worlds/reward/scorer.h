@@ -20,7 +20,7 @@
 
 namespace carnot {
 
-/// Where in a response its answer stands.
+/// Where in a response its answer is.
 enum class AnswerPlace {
   Whole,       ///< the response, stripped
   Tag,         ///< between the last <answer> and the </answer> after it

@@ -167,7 +167,7 @@ class SearchDemonstrator : public ScriptedAgent {
   std::size_t hop_ = 0;
   Entity entity_;                // believed to be the end of the path
   std::array<bool, 2> tried_{};  // phrasings searched for, of the present relation
-  std::string thought_{};        // what the last passages told
+  std::string thought_{};        // what the last passages said
   std::optional<Entity> answer_{};
 };
 

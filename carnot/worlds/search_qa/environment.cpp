@@ -18,9 +18,11 @@ void SearchQaOptions::fields(FieldVisitor& visit) {
   world.fields(visit);
   visit.field("train_worlds", train_worlds, "worlds that training tasks are about", between(1, 100000));
   visit.field("held_out_worlds", held_out_worlds, "worlds that validation tasks are about", between(1, 100000));
+  visit.field("held_out_names", held_out_names,
+              "names of held-out worlds are in no training world: for models with a vocabulary of their own");
   visit.field("hop_shares", hop_shares, "shares of questions with 1, 2 and 3 hops", at_least(0));
   visit.field("passages", passages, "passages shown for a search", between(1, kMaxEpisodeSteps));
-  visit.field("max_searches", max_searches, "searches an episode", between(1, kMaxEpisodeSteps));
+  visit.field("max_searches", max_searches, "searches per episode", between(1, kMaxEpisodeSteps));
   visit.field("max_response_tokens", max_response_tokens, "tokens of one response", between(1, kMaxResponseTokens));
   enum_field(visit, "reward", reward, {"exact_match", "f1"}, "what an answer of valid format earns");
   visit.field("format_reward", format_reward, "reward where the format is broken");
@@ -29,6 +31,9 @@ void SearchQaOptions::fields(FieldVisitor& visit) {
 
 std::vector<std::string> SearchQaOptions::problems() const {
   auto found = world.problems();
+  if (held_out_names && !world.has_names_for(2))
+    found.push_back("env.held_out_names: there are not so many names; expected at most " +
+                    std::to_string(kMostNames / 3) + " of each kind in a world");
   double sum = 0;
   for (double share : hop_shares) sum += share;
   if (hop_shares.empty() || hop_shares.size() > kMostHops || sum <= 0)

@@ -23,6 +23,7 @@ struct SearchQaOptions {
   SearchWorldOptions world{};
   int train_worlds = 64;
   int held_out_worlds = 16;
+  bool held_out_names = false;                    ///< held-out worlds share no name with training worlds
   std::vector<double> hop_shares{0.4, 0.4, 0.2};  ///< of questions with 1, 2, 3 hops
   int passages = 2;                               ///< shown for a search
   int max_searches = 6;

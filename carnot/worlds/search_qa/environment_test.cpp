@@ -8,6 +8,7 @@
 #include "carnot/worlds/entries.h"
 #include "carnot/worlds/reward/answer_metrics.h"
 #include "carnot/worlds/search_qa/protocol.h"
+#include "testing/field_settings.h"
 
 namespace carnot {
 namespace {
@@ -40,6 +41,32 @@ TEST_F(SearchQaTest, AnswersASearchInlineAndGoesOn) {
   EXPECT_TRUE(reply.text.starts_with(" <result>\nDoc 1 (Title: ")) << reply.text;
   EXPECT_TRUE(reply.text.ends_with(" .\n</result>")) << reply.text;
   EXPECT_EQ(qa->found().size(), 2u);
+}
+
+TEST_F(SearchQaTest, MayHoldOutItsNames) {
+  const auto factory = make_search_qa();
+  testing::FieldSettings settings(std::map<std::string, std::string>{{"held_out_names", "true"}});
+  factory->fields(settings);
+  ASSERT_TRUE(factory->prepare(1).ok());
+  const auto names = [&](const EnvironmentFactory& from, Split split) {
+    std::set<std::string> all;
+    for (std::int64_t index = 0; index < 64; ++index) {
+      const auto environment = from.make(split, index);
+      const SearchWorld& world = *dynamic_cast<const SearchQa&>(*environment).task().world;
+      for (int entity = 0; entity < world.num_entities(); ++entity) all.insert(world.name(entity));
+    }
+    return all;
+  };
+  const auto training = names(*factory, Split::Train);
+  EXPECT_EQ(training, names(*factory_, Split::Train)) << "training worlds do not depend on it";
+  for (const std::string& name : names(*factory, Split::Validation)) EXPECT_FALSE(training.contains(name)) << name;
+}
+
+TEST_F(SearchQaTest, SaysWhereThereAreNotEnoughNamesToHoldOut) {
+  SearchQaOptions options{.held_out_names = true};
+  options.world.companies = 900;
+  ASSERT_EQ(options.problems().size(), 1u);
+  EXPECT_NE(options.problems()[0].find("env.held_out_names: "), std::string::npos);
 }
 
 TEST_F(SearchQaTest, SaysWhenASearchFindsNothing) {

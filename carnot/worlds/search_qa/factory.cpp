@@ -1,11 +1,15 @@
 #include <algorithm>
 #include <cctype>
+#include <memory>
+#include <nlohmann/json.hpp>
 #include <set>
 
 #include "carnot/core/base/check.h"
+#include "carnot/core/base/strings.h"
+#include "carnot/core/env/game.h"
 #include "carnot/core/env/played_texts.h"
+#include "carnot/worlds/reward/answer_metrics.h"
 #include "carnot/worlds/search_qa/environment.h"
-#include "carnot/worlds/search_qa/game.h"
 #include "carnot/worlds/search_qa/protocol.h"
 
 namespace carnot {
@@ -34,6 +38,61 @@ std::string without_tags(std::string text) {
   return text;
 }
 
+/// The search task as a bare game, without a protocol of messages: `search QUERY` and `answer TEXT` on their own line.
+class SearchGame : public Game {
+ public:
+  SearchGame(SearchTask task, const SearchQaOptions& options)
+      : task_(std::move(task)), passages_(options.passages), searches_left_(options.max_searches) {}
+
+  std::string board_json() const override {
+    nlohmann::ordered_json board;
+    board["question"] = task_.question.text;
+    board["hops"] = task_.question.hops();
+    board["answer"] = task_.answer();
+    return board.dump();
+  }
+
+  std::string observation() const override {
+    std::string text = "Question: " + task_.question.text + "\n";
+    if (!shown_.empty()) text += shown_ + "\n";
+    return text + "Actions: search QUERY (" + std::to_string(searches_left_) + " left), answer TEXT";
+  }
+
+  GameStep step(std::string_view action) override {
+    action = trim(action);
+    const auto blank = std::min(action.find(' '), action.size());
+    const auto verb = action.substr(0, blank), text = trim(action.substr(blank));
+    if (verb == "search" && !text.empty() && searches_left_ > 0) return search(text);
+    if (verb == "answer" && !text.empty()) return answer(text);
+    return {.observation = observation(), .reward = {.value = 0, .integer = true}};
+  }
+
+  std::unique_ptr<Game> clone() const override { return std::make_unique<SearchGame>(*this); }
+
+ private:
+  GameStep search(std::string_view query) {
+    --searches_left_;
+    shown_ = format_passages(*task_.world, task_.world->search(query, passages_));
+    return {.observation = observation(), .reward = {.value = 0, .integer = true}, .effective = true, .valid = true};
+  }
+
+  GameStep answer(std::string_view text) {
+    const bool right = exact_match(text, std::vector<std::string>{task_.answer()});
+    shown_ = right ? "Right." : "Wrong: " + task_.answer() + ".";
+    return {.observation = observation(),
+            .reward = {.value = right ? 1.0 : 0.0, .integer = true},
+            .done = true,
+            .success = right,
+            .effective = true,
+            .valid = true};
+  }
+
+  SearchTask task_;
+  int passages_;
+  int searches_left_;
+  std::string shown_{};
+};
+
 class SearchQaFactory : public EnvironmentFactory {
  public:
   void fields(FieldVisitor& visit) override { options_.fields(visit); }
@@ -42,9 +101,9 @@ class SearchQaFactory : public EnvironmentFactory {
     const auto problems = options_.problems();
     if (!problems.empty()) return join_errors(problems);
     seed_ = seed;
-    const SearchNames names(options_.world);
+    const SearchNames names(options_.world), others(options_.world, options_.held_out_names ? 1 : 0);
     train_ = build_worlds(names, "search_qa_train_worlds", options_.train_worlds);
-    held_out_ = build_worlds(names, "search_qa_held_out_worlds", options_.held_out_worlds);
+    held_out_ = build_worlds(others, "search_qa_held_out_worlds", options_.held_out_worlds);
     return check_questions();
   }
 
@@ -67,7 +126,8 @@ class SearchQaFactory : public EnvironmentFactory {
   }
 
   Result<std::unique_ptr<Game>> make_game(std::uint64_t seed) const override {
-    return make_search_game(task(Split::Validation, static_cast<std::int64_t>(seed), 0), options_);
+    return std::unique_ptr<Game>(
+        std::make_unique<SearchGame>(task(Split::Validation, static_cast<std::int64_t>(seed), 0), options_));
   }
 
   std::vector<std::string> tokenizer_texts() const override {

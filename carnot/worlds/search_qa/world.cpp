@@ -1,13 +1,33 @@
 #include "carnot/worlds/search_qa/world.h"
 
 #include <algorithm>
+#include <array>
 #include <set>
+#include <string_view>
 
 #include "carnot/core/base/check.h"
-#include "carnot/worlds/search_qa/names.h"
+#include "carnot/core/base/random.h"
 
 namespace carnot {
 namespace {
+
+// Few stems and endings, so that a byte-pair vocabulary reaches every name through few intermediate pieces.
+constexpr std::array<std::string_view, 24> kStems = {"Bal", "Ber", "Cor", "Dan", "Dor", "Fen", "Gil", "Har",
+                                                     "Hol", "Jor", "Kel", "Lam", "Lin", "Mar", "Mer", "Nor",
+                                                     "Pel", "Ral", "Ros", "Sim", "Tal", "Tor", "Ven", "Wil"};
+constexpr std::array<std::array<std::string_view, 4>, 5> kEndings = {{
+    {"eda", "win", "ilo", "una"},
+    {"croft", "strand", "low", "gate"},
+    {"haven", "wich", "stow", "minster"},
+    {"avia", "oria", "esse", "undy"},
+    {"dyne", "tron", "wares", "mills"},
+}};
+
+std::string lower_first(std::string_view stem) {
+  std::string text(stem);
+  text[0] = static_cast<char>(text[0] - 'A' + 'a');
+  return text;
+}
 
 int half_as_many_again(int count) { return (count * 3 + 1) / 2; }
 
@@ -35,6 +55,24 @@ std::string stated(const Phrasing& phrasing, std::string_view object) {
 
 }  // namespace
 
+std::vector<std::string> invent_names(NameKind kind, int count, int first) {
+  CARNOT_CHECK_GE(std::min(first, count), 0);
+  CARNOT_CHECK_LE(first + count, kMostNames);
+  const auto& endings = kEndings[static_cast<std::size_t>(kind)];
+  RandomStream random(derive_seed(0, "search_names", static_cast<std::uint64_t>(kind)));
+
+  std::vector<std::string> names, longer;
+  for (auto ending : endings)
+    for (auto stem : kStems) {
+      names.push_back(std::string(stem) + std::string(ending));
+      for (auto second : kStems) longer.push_back(std::string(stem) + lower_first(second) + std::string(ending));
+    }
+  random.shuffle(names);
+  random.shuffle(longer);
+  names.insert(names.end(), longer.begin(), longer.end());
+  return {names.begin() + first, names.begin() + first + count};
+}
+
 void SearchWorldOptions::fields(FieldVisitor& visit) {
   visit.field("people", people, "people in a world", between(4, 1000000));
   visit.field("first_names", first_names, "first names that a world's people share", between(2, 1000));
@@ -58,13 +96,20 @@ std::vector<std::string> SearchWorldOptions::problems() const {
   return found;
 }
 
-SearchNames::SearchNames(const SearchWorldOptions& options)
-    : first_names(invent_names(NameKind::FirstName, half_as_many_again(options.first_names))),
-      last_names(invent_names(NameKind::LastName, half_as_many_again(options.last_names))),
-      // Whole regions are drawn, with their towns.
-      towns(invent_names(NameKind::Town, half_as_many_again(options.regions) * (options.towns / options.regions))),
-      regions(invent_names(NameKind::Region, half_as_many_again(options.regions))),
-      companies(invent_names(NameKind::Company, half_as_many_again(options.companies))) {}
+bool SearchWorldOptions::has_names_for(int sets) const {
+  const int most = std::max({first_names, last_names, towns, companies});
+  return sets * half_as_many_again(most) <= kMostNames;
+}
+
+SearchNames::SearchNames(const SearchWorldOptions& options, int set) {
+  const auto names = [set](NameKind kind, int count) { return invent_names(kind, count, set * count); };
+  first_names = names(NameKind::FirstName, half_as_many_again(options.first_names));
+  last_names = names(NameKind::LastName, half_as_many_again(options.last_names));
+  // Whole regions are drawn, with their towns.
+  towns = names(NameKind::Town, half_as_many_again(options.regions) * (options.towns / options.regions));
+  regions = names(NameKind::Region, half_as_many_again(options.regions));
+  companies = names(NameKind::Company, half_as_many_again(options.companies));
+}
 
 SearchWorld::SearchWorld(const SearchWorldOptions& options, const SearchNames& names, std::uint64_t seed) {
   RandomStream random(seed);

@@ -21,6 +21,18 @@
 
 namespace carnot {
 
+/// Kinds of invented names: one pronounceable word each, whose ending shows its kind. A list depends on its kind alone,
+/// never on a seed, and a longer list begins with the shorter one: tokenizers and checkpoints fit every run whose
+/// worlds are not larger.
+enum class NameKind : std::uint8_t { FirstName, LastName, Town, Region, Company };
+
+/// Most names of one kind.
+inline constexpr int kMostNames = 2000;
+
+/// `count` names of a kind from number `first` on, all different, and different from those of every other kind.
+/// REQUIRES: both are at least 0, and their sum is at most kMostNames.
+std::vector<std::string> invent_names(NameKind kind, int count, int first = 0);
+
 struct SearchWorldOptions {
   int people = 60;
   int first_names = 20;  ///< that the people of one world share
@@ -33,13 +45,17 @@ struct SearchWorldOptions {
 
   void fields(FieldVisitor& visit);
 
-  /// What the single limits cannot say; one line a problem.
+  /// What the single limits cannot say; one line per problem.
   std::vector<std::string> problems() const;
+
+  /// Whether there are names for so many sets of SearchNames.
+  bool has_names_for(int sets) const;
 };
 
 /// Every name that a world of these sizes may use: half as many again as it does use.
 struct SearchNames {
-  explicit SearchNames(const SearchWorldOptions& options);
+  /// Different sets share no name.
+  explicit SearchNames(const SearchWorldOptions& options, int set = 0);
 
   std::vector<std::string> first_names, last_names, towns, regions, companies;
 };

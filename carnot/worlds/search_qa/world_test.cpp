@@ -6,8 +6,6 @@
 #include <map>
 #include <set>
 
-#include "carnot/worlds/search_qa/names.h"
-
 namespace carnot {
 namespace {
 

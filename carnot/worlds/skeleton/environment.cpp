@@ -167,7 +167,7 @@ class SkeletonFactory : public EnvironmentFactory {
 // Listed once: recipes (`env.largest: 50`), the command line, --help and the documentation follow from this.
 void SkeletonOptions::fields(FieldVisitor& visit) {
   visit.field("largest", largest, "the hidden number is between 1 and largest", between(2, 1000000));
-  visit.field("max_turns", max_turns, "guesses an episode", between(1, kMaxEpisodeSteps));
+  visit.field("max_turns", max_turns, "guesses per episode", between(1, kMaxEpisodeSteps));
 }
 
 std::unique_ptr<EnvironmentFactory> make_skeleton() { return std::make_unique<SkeletonFactory>(); }

@@ -41,7 +41,7 @@ reference::SokobanBoard board_of(const SokobanRoom& room, bool with_pieces, int 
   return board;
 }
 
-TEST(SokobanReversePlay, FindsTheStartThatItsSlowTwinFinds) {
+TEST(SokobanReversePlay, FindsTheStartThatTheSlowReferenceFinds) {
   RandomStream random(5);
   for (int trial = 0; trial < 60; ++trial) {
     const int boxes = 1 + trial % 3, depth = 2 + static_cast<int>(random.below(boxes == 1 ? 60 : 12));

@@ -2,8 +2,6 @@
 
 #include <gtest/gtest.h>
 
-#include "carnot/worlds/sudoku/placement.h"
-
 namespace carnot {
 namespace {
 

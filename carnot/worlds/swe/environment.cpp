@@ -5,7 +5,7 @@
 
 #include "carnot/core/base/check.h"
 #include "carnot/core/base/file.h"
-#include "carnot/core/base/single_quotes.h"
+#include "carnot/core/base/strings.h"
 #include "carnot/worlds/swe/scaffold.h"
 #include "carnot/worlds/swe/test_log.h"
 #include "carnot/worlds/swe/texts.h"

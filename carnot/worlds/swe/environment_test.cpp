@@ -6,7 +6,6 @@
 #include <cstdlib>
 
 #include "carnot/tools/sandbox/python_sandbox.h"
-#include "carnot/worlds/swe/demonstrator.h"
 #include "carnot/worlds/swe/factory.h"
 #include "carnot/worlds/swe/scaffold.h"
 #include "carnot/worlds/swe/test_log.h"
@@ -287,7 +286,7 @@ TEST_F(SweEnvironmentTest, TheScriptRepairsAnEasyTaskAndAHardOne) {
   }
 }
 
-/// A sandbox that somebody has killed.
+/// A sandbox that was killed.
 class DeadRunner final : public CodeRunner {
  public:
   CodeResult run(const CodeCall&) override { throw SandboxFailure("sandbox: was ended from outside"); }

@@ -2,7 +2,10 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <set>
+#include <string>
 #include <tuple>
+#include <utility>
 
 #include "carnot/core/base/check.h"
 #include "carnot/core/base/file.h"
@@ -10,13 +13,34 @@
 #include "carnot/core/base/log.h"
 #include "carnot/core/env/epoch_order.h"
 #include "carnot/tools/sandbox/python_sandbox.h"
-#include "carnot/worlds/swe/demonstrator.h"
 #include "carnot/worlds/swe/environment.h"
 #include "carnot/worlds/swe/swe_bench.h"
 #include "carnot/worlds/swe/texts.h"
 
 namespace carnot {
 namespace {
+
+class SweAgent final : public ScriptedAgent {
+ public:
+  explicit SweAgent(std::vector<SweCall> calls) : calls_(std::move(calls)) {}
+
+  PolicyResponse respond(std::string_view) override {
+    CARNOT_CHECK(next_ < calls_.size(), "the script is at its end");
+    const SweCall& call = calls_[next_++];
+    return thought(call) + "\n" + swe_call_text(call);
+  }
+
+ private:
+  static std::string thought(const SweCall& call) {
+    if (call.name == "execute_bash") return "I run the tests.";
+    if (call.name == "finish") return "The issue is resolved.";
+    const std::string path = call.parameters.at(1).second;
+    return call.parameters.front().second == "view" ? "I look at " + path + "." : "The fault is in " + path + ".";
+  }
+
+  std::vector<SweCall> calls_;
+  std::size_t next_ = 0;
+};
 
 constexpr int kAnswerKilobytes = 12 << 10;  ///< of a call that changes as much as it may
 
@@ -39,7 +63,7 @@ struct SweOptions {
     visit.field("max_difficulty", max_difficulty, "tasks up to this difficulty", between(1, 5));
     visit.field("validation_every", validation_every,
                 "every n-th task is for validation; 0: all are for both training and validation", between(0, 1000));
-    visit.field("max_steps", limits.max_steps, "steps an episode", between(1, kMaxEpisodeSteps));
+    visit.field("max_steps", limits.max_steps, "steps per episode", between(1, kMaxEpisodeSteps));
     visit.field("command_seconds", limits.command_seconds, "that a command may take",
                 Limits{.low = 0, .high = 1e6, .open_low = true});
     visit.field("test_seconds", limits.test_seconds, "that the tests may take at the end",
@@ -221,5 +245,28 @@ Result<std::vector<SweTask>> read_swe_bench(const std::string& file, const std::
 }
 
 std::unique_ptr<EnvironmentFactory> make_swe() { return std::make_unique<SweFactory>(); }
+
+std::vector<SweCall> demonstrated_calls(const SweTask& task) {
+  std::vector<SweCall> calls;
+  std::set<std::string> seen;
+  for (const SweEdit& edit : task.repair)
+    if (seen.insert(edit.path).second)
+      calls.push_back({.name = "file_editor",
+                       .parameters = {{"command", "view"}, {"path", "/testbed/" + edit.path}, {"concise", "False"}}});
+  for (auto edit = task.repair.rbegin(); edit != task.repair.rend(); ++edit)
+    calls.push_back({.name = "file_editor",
+                     .parameters = {{"command", "str_replace"},
+                                    {"path", "/testbed/" + edit->path},
+                                    {"old_str", "\n" + edit->wrong},
+                                    {"new_str", "\n" + edit->right}}});
+  calls.push_back({.name = "execute_bash", .parameters = {{"cmd", "python -m pytest -q"}}});
+  calls.push_back({.name = "finish", .parameters = {{"command", "submit"}}});
+  return calls;
+}
+
+std::unique_ptr<ScriptedAgent> make_swe_agent(const SweTask& task) {
+  if (task.repair.empty()) return nullptr;
+  return std::make_unique<SweAgent>(demonstrated_calls(task));
+}
 
 }  // namespace carnot

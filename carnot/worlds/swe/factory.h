@@ -1,5 +1,6 @@
 // worlds/swe/factory.h -- the environment `swe`: repositories to repair, the project's own thirty, others in their
-// format, or SWE-bench's rows.
+// format, or SWE-bench's rows. And the script that repairs one: it looks at the files that the repair changes, changes
+// them, runs the tests that it can see, and finishes.
 #pragma once
 
 #include <memory>
@@ -8,6 +9,7 @@
 
 #include "carnot/core/base/result.h"
 #include "carnot/core/env/environment.h"
+#include "carnot/worlds/swe/scaffold.h"
 #include "carnot/worlds/swe/task.h"
 
 namespace carnot {
@@ -22,5 +24,11 @@ Result<std::vector<SweTask>> read_swe_tasks(const std::string& folder);
 Result<std::vector<SweTask>> read_swe_bench(const std::string& file, const std::string& repositories);
 
 std::unique_ptr<EnvironmentFactory> make_swe();
+
+/// The calls of a demonstration. REQUIRES: the task has its author's repair.
+std::vector<SweCall> demonstrated_calls(const SweTask& task);
+
+/// Null if the task has no such repair.
+std::unique_ptr<ScriptedAgent> make_swe_agent(const SweTask& task);
 
 }  // namespace carnot

@@ -8,7 +8,6 @@
 
 #include "carnot/core/base/file.h"
 #include "carnot/core/base/utf8.h"
-#include "carnot/worlds/swe/demonstrator.h"
 #include "carnot/worlds/swe/factory.h"
 #include "carnot/worlds/swe/test_log.h"
 #include "testing/paths.h"

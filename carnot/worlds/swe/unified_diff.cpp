@@ -38,9 +38,9 @@ std::optional<HunkSizes> read_hunk_header(std::string_view line) {
     if (!start) return std::nullopt;
     std::size_t count = 1;
     if (skip_text(line, ",")) {
-      const auto told = take_diff_number(line);
-      if (!told) return std::nullopt;
-      count = *told;
+      const auto given = take_diff_number(line);
+      if (!given) return std::nullopt;
+      count = *given;
     }
     if (is_old) sizes.old_start = *start;
     (is_old ? sizes.old_lines : sizes.new_lines) = count;

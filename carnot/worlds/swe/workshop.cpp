@@ -181,8 +181,8 @@ std::string SweWorkshop::shell(const std::string& command, double seconds, const
 }
 
 Status SweWorkshop::check_pytest() const {
-  const std::string told = shell("python3 -m pytest --version", 60, folder_with({}));
-  if (told.find("pytest ") != std::string::npos && told.find("No module") == std::string::npos) return Done{};
+  const std::string output = shell("python3 -m pytest --version", 60, folder_with({}));
+  if (output.find("pytest ") != std::string::npos && output.find("No module") == std::string::npos) return Done{};
   return Error{"the interpreter has no pytest (Debian: python3-pytest)"};
 }
 

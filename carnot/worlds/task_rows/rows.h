@@ -2,7 +2,6 @@
 #pragma once
 
 #include <filesystem>
-#include <functional>
 #include <map>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
@@ -38,19 +37,13 @@ struct DatasetRow {
 std::string fill_template(std::string_view text, const nlohmann::ordered_json& row,
                           const std::map<std::string, std::string, std::less<>>& own);
 
-/// Rows of JSON objects, one a line (lines of white space are passed over), or in one array. Or, where the name ends in
-/// .csv (.csv.xz), a header and records (RFC 4180). The error names line, column and what was expected, for all bad
-/// rows at once (the first twenty).
+/// The rows of a text (rows/row_file.h), as tasks. The error names line, column and what was expected, for all bad rows
+/// at once (the first twenty).
 Result<std::vector<DatasetRow>> parse_dataset(std::string_view text, const std::string& name,
                                               const DatasetColumns& columns);
 
-/// The same from a file, decompressed where its name ends in .xz; a Parquet file is read by `python`, which needs
-/// pyarrow (worlds/task_rows/parquet.h). A file without rows is an error.
+/// The same from a file; `python` reads Parquet.
 Result<std::vector<DatasetRow>> read_dataset(const std::filesystem::path& path, const DatasetColumns& columns,
                                              const std::string& python = "python3");
-
-/// The records of a CSV text, the header first. Fields are separated by semicolons where the header has more of them
-/// than commas. The error names the line.
-Result<std::vector<std::vector<std::string>>> parse_csv(std::string_view text, const std::string& name);
 
 }  // namespace carnot

@@ -114,15 +114,5 @@ TEST(DatasetRows, ReadsCsvWithSemicolons) {
   EXPECT_EQ(rows("question,answer\na;b,4\n", {}, "rows.csv")[0].user, "a;b");
 }
 
-TEST(Csv, KeepsRecordsFieldByField) {
-  const auto parsed = parse_csv("a,b\r\n\"x\"\"y\",\"1\n2\"\n,\n\n\"\"\nlast,1", "f.csv");
-  ASSERT_TRUE(parsed.ok());
-  EXPECT_THAT(*parsed, ElementsAre(ElementsAre("a", "b"), ElementsAre("x\"y", "1\n2"), ElementsAre("", ""),
-                                   ElementsAre(""), ElementsAre("last", "1")));
-  EXPECT_THAT(parse_csv("a\n\"b", "f.csv").error().message, HasSubstr("f.csv:2: a quoted field without its end"));
-  EXPECT_THAT(problem("question,answer\nq\n", {}, "f.csv"),
-              HasSubstr("f.csv, record 1: 1 fields; expected 2, as in the header"));
-}
-
 }  // namespace
 }  // namespace carnot

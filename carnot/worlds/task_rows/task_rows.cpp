@@ -1,11 +1,8 @@
 #include "carnot/worlds/task_rows/task_rows.h"
 
-#include <optional>
-
-#include "carnot/core/base/file.h"
 #include "carnot/core/base/json.h"
-#include "carnot/core/base/limits.h"
 #include "carnot/core/base/strings.h"
+#include "carnot/core/rows/row_file.h"
 #include "carnot/worlds/reward/answer_metrics.h"
 
 namespace carnot {
@@ -17,28 +14,24 @@ constexpr std::string_view kGsm8k = "openai/gsm8k";
 /// The keys of one row, and what is wrong with them.
 class TaskRowReader {
  public:
-  TaskRowReader(const Json& row, std::string where, std::vector<std::string>& problems)
+  TaskRowReader(const OrderedJson& row, std::string where, std::vector<std::string>& problems)
       : row_(row), where_(std::move(where)), problems_(problems) {}
 
-  std::optional<TaskRow> read() {
-    const std::size_t before = problems_.size();
-    TaskRow task = row_.contains("prompt") ? verl_row() : gsm8k_row();
-    return problems_.size() == before ? std::optional(std::move(task)) : std::nullopt;
-  }
+  TaskRow read() { return row_.contains("prompt") ? verl_row() : gsm8k_row(); }
 
  private:
   void problem(const std::string& key, const std::string& what) { problems_.push_back(where_ + key + ": " + what); }
 
   /// The member of that name; null and a problem where it is missing.
-  const Json* member(const Json& object, const std::string& key, const std::string& path) {
+  const OrderedJson* member(const OrderedJson& object, const std::string& key, const std::string& path) {
     const auto found = object.find(key);
     if (found != object.end()) return &*found;
     problem(path, "this key is missing");
     return nullptr;
   }
 
-  std::string text(const Json& object, const std::string& key, const std::string& path) {
-    const Json* value = member(object, key, path);
+  std::string text(const OrderedJson& object, const std::string& key, const std::string& path) {
+    const OrderedJson* value = member(object, key, path);
     if (value == nullptr) return "";
     if (!value->is_string()) {
       problem(path, "expected a string, found " + std::string(value->type_name()));
@@ -68,7 +61,7 @@ class TaskRowReader {
     TaskRow task{.data_source = std::string(kGsm8k), .whole_prompt = true};
     if (row_.contains("data_source")) task.data_source = text(row_, "data_source", "data_source");
     read_prompt(task);
-    if (const Json* reward = member(row_, "reward_model", "reward_model")) {
+    if (const OrderedJson* reward = member(row_, "reward_model", "reward_model")) {
       if (reward->is_object())
         task.ground_truth = text(*reward, "ground_truth", "reward_model.ground_truth");
       else
@@ -82,7 +75,7 @@ class TaskRowReader {
   }
 
   void read_prompt(TaskRow& task) {
-    const Json& prompt = row_.at("prompt");
+    const OrderedJson& prompt = row_.at("prompt");
     if (prompt.is_string()) {
       task.question = prompt.get<std::string>();
       return;
@@ -105,7 +98,7 @@ class TaskRowReader {
     }
   }
 
-  const Json& row_;
+  const OrderedJson& row_;
   std::string where_;
   std::vector<std::string>& problems_;
 };
@@ -122,29 +115,16 @@ std::string solution_answer(std::string_view solution) {
 
 Result<std::vector<TaskRow>> parse_task_rows(std::string_view text, const std::string& name) {
   std::vector<TaskRow> tasks;
-  std::vector<std::string> problems;
-  std::size_t number = 0;
-  for (const std::string_view line : split_lines(text)) {
-    ++number;
-    if (trim(line).empty()) continue;
-    const std::string where = name + ":" + std::to_string(number) + ": ";
-    const auto row = parse_json_object(line, name + ":" + std::to_string(number));
-    if (!row) {
-      problems.push_back(row.error().message);
-    } else if (auto task = TaskRowReader(*row, where, problems).read()) {
-      tasks.push_back(std::move(*task));
-    }
-    if (problems.size() >= kMaxProblems) break;
-  }
-  if (!problems.empty()) return join_errors(problems);
+  CARNOT_RETURN_IF_ERROR(
+      read_rows(text, name, [&](const OrderedJson& row, const std::string& where, std::vector<std::string>& problems) {
+        tasks.push_back(TaskRowReader(row, where, problems).read());
+      }));
   return tasks;
 }
 
 Result<std::vector<TaskRow>> read_task_rows(const std::filesystem::path& path) {
-  CARNOT_ASSIGN_OR_RETURN(const auto text, read_maybe_compressed(path));
-  auto tasks = parse_task_rows(text, path.string());
-  if (tasks && tasks->empty()) return Error{path.string() + ": holds no rows"};
-  return tasks;
+  CARNOT_ASSIGN_OR_RETURN(const auto text, read_row_text(path, "python3"));
+  return parse_task_rows(text, path.string());
 }
 
 Result<std::filesystem::path> find_task_file(const std::filesystem::path& folder, const std::string& stem) {

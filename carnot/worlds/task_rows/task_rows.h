@@ -1,10 +1,10 @@
-// worlds/task_rows/task_rows.h -- tasks from files of JSON lines: GSM8K's own rows and verl's dataset rows.
+// worlds/task_rows/task_rows.h -- tasks from files of rows (rows/row_file.h): GSM8K's own and verl's.
 //
 //   {"question": "...", "answer": "... #### 18"}                                          GSM8K
 //   {"data_source": "openai/gsm8k", "prompt": [{"role": "user", "content": "..."}],       verl
 //    "reward_model": {"style": "rule", "ground_truth": "18"}, "extra_info": {"answer": "... #### 18"}}
 //
-// A row with the key `prompt` is verl's. Unknown keys are ignored; blank lines are skipped.
+// A row with the key `prompt` is verl's. Unknown keys are ignored.
 #pragma once
 
 #include <filesystem>
@@ -29,7 +29,7 @@ struct TaskRow {
 /// first twenty). `name` is for messages.
 Result<std::vector<TaskRow>> parse_task_rows(std::string_view text, const std::string& name);
 
-/// The same from a file, decompressed where its name ends in .xz. A file without rows is an error.
+/// The same from a file.
 Result<std::vector<TaskRow>> read_task_rows(const std::filesystem::path& path);
 
 /// `folder`/STEM.jsonl, or STEM.jsonl.xz; the error names both.

@@ -16,12 +16,10 @@ namespace {
 constexpr double kLongestToolTime = 1e6;  ///< seconds
 constexpr int kLongestOutput = 200'000;   ///< characters of a result
 
-const std::vector<std::string> kToolCallStyles{"chat", "tags"};
-
 std::string opening_tag(const std::string& name) { return "<" + name + ">"; }
 std::string closing_tag(const std::string& name) { return "</" + name + ">"; }
 
-/// The argument that the text between tags is: the one that the tool requires, a text.
+/// The argument that the text between tags is: the one that the tool requires, a string.
 Result<std::string> tag_argument(const ToolDescription& tool) {
   CARNOT_ASSIGN_OR_RETURN(const auto schema, parse_json_object(tool.parameters, "parameters of tool " + tool.name));
   const auto required = schema.find("required");
@@ -33,7 +31,7 @@ Result<std::string> tag_argument(const ToolDescription& tool) {
       return name;
   }
   return Error{"env.tool_calls: tags: the tool " + tool.name +
-               " has to require one argument, a text, that stands between its tags"};
+               " has to require one argument, a string, which is the text between its tags"};
 }
 
 struct ToolCounts {
@@ -206,7 +204,7 @@ class ToolUsingEnvironment final : public Environment {
   std::unique_ptr<Environment> beneath_;
   std::shared_ptr<const ToolUse> use_;
   ToolSet tools_;
-  bool beneath_offers_ = false;  // tools of its own
+  bool beneath_offers_ = false;  // its own tools
   ToolCounts counts_{};
   std::uint64_t used_ = 0;    // what was called, in order
   bool was_refused_ = false;  // the policy has heard that no calls are left

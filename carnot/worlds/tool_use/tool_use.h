@@ -27,6 +27,9 @@ enum class ToolCallStyle {
   Tags,
 };
 
+/// The words of recipes for these.
+inline const std::vector<std::string> kToolCallStyles{"chat", "tags"};
+
 struct ToolUseOptions {
   std::vector<std::string> tools{};
   ToolCallStyle tool_calls = ToolCallStyle::Chat;

@@ -4,6 +4,9 @@
 // A response is `<think>...</think><action>click[buy now]</action>`. Success, buying something worth 1, earns
 // `reward`; anything else nothing. A response that breaks the form is carried out as far as it can be read
 // (worlds/verl_agent/step_prompt.h) and costs the penalty.
+//
+// And WebShop as RAGEN shows it: the page, advice for shoppers and the actions to choose from; a purchase earns 1 or
+// nothing.
 #pragma once
 
 #include <memory>
@@ -12,6 +15,7 @@
 
 #include "carnot/core/env/environment.h"
 #include "carnot/core/env/plain_view.h"
+#include "carnot/worlds/ragen/conversation.h"
 #include "carnot/worlds/verl_agent/step_prompt.h"
 #include "carnot/worlds/webshop/game.h"
 
@@ -56,5 +60,27 @@ class VerlAgentShop final : public Environment, public PlainlyShown {
   int valid_turns_ = 0;
   bool done_ = false;
 };
+
+class RagenWebShop final : public Game {
+ public:
+  explicit RagenWebShop(WebShop shop) : shop_(std::move(shop)) {}
+
+  std::string board_json() const override { return shop_.board_json(); }
+  std::vector<ShownMember> members() const override { return shop_.members(); }
+  std::map<std::string, double> measures() const override { return shop_.measures(); }
+  std::string observation() const override;
+  GameStep step(std::string_view action) override;
+  std::string anchor() const override { return shop_.anchor(); }
+  std::unique_ptr<Game> clone() const override { return std::make_unique<RagenWebShop>(*this); }
+
+  const WebShop& shop() const { return shop_; }
+
+ private:
+  WebShop shop_;
+  bool fresh_ = true;  // no action yet: the instruction alone is shown
+};
+
+/// The instruction of RAGEN's system message. Any text counts as an action.
+RagenText ragen_webshop_text();
 
 }  // namespace carnot

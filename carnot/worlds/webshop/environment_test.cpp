@@ -14,7 +14,6 @@
 #include "carnot/worlds/entries.h"
 #include "carnot/worlds/python/python_text.h"
 #include "carnot/worlds/webshop/demonstrator.h"
-#include "carnot/worlds/webshop/ragen_game.h"
 #include "carnot/worlds/webshop/reward.h"
 #include "testing/field_settings.h"
 #include "testing/shops.h"

@@ -3,7 +3,6 @@
 #include "carnot/core/env/played_texts.h"
 #include "carnot/worlds/webshop/demonstrator.h"
 #include "carnot/worlds/webshop/environment.h"
-#include "carnot/worlds/webshop/ragen_game.h"
 #include "carnot/worlds/webshop/splits.h"
 
 namespace carnot {
@@ -53,7 +52,7 @@ class WebShopFactory final : public EnvironmentFactory {
                 between(1, 1e8));
     visit.field("goal", goal_, "every task is this goal, by its number after the first shuffle; -1: the split's",
                 between(-1, 1e8));
-    visit.field("max_turns", max_turns_, "turns an episode, each with one action; 0: 9 (ragen), 15 (verl_agent)",
+    visit.field("max_turns", max_turns_, "turns per episode, each with one action; 0: 9 (ragen), 15 (verl_agent)",
                 between(0, kMaxEpisodeSteps));
     visit.field("max_response_tokens", max_response_tokens_,
                 "tokens that a response may have; 0: 400 (ragen), 512 (verl_agent)", between(0, kMaxResponseTokens));

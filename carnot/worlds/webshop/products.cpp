@@ -11,7 +11,6 @@
 
 #include "carnot/core/base/file.h"
 #include "carnot/core/base/json.h"
-#include "carnot/core/base/regular_file.h"
 #include "carnot/core/base/utf8.h"
 #include "carnot/core/env/game.h"
 #include "carnot/worlds/python/python_text.h"
@@ -339,17 +338,13 @@ Status add_human_instructions(std::istream& in, const std::string& name, std::ve
 }
 
 Result<std::vector<ShopProduct>> read_shop_products(const ShopFiles& files, std::size_t most) {
-  auto in = open_text(files.products);
-  if (!in) return in.error();
-  auto products = parse_shop_products(**in, files.products.string(), most);
-  if (!products) return products;
-  in = open_text(files.attributes);
-  if (!in) return in.error();
-  CARNOT_RETURN_IF_ERROR(add_shop_attributes(**in, files.attributes.string(), *products));
+  CARNOT_ASSIGN_OR_RETURN(auto in, open_text(files.products));
+  CARNOT_ASSIGN_OR_RETURN(auto products, parse_shop_products(*in, files.products.string(), most));
+  CARNOT_ASSIGN_OR_RETURN(in, open_text(files.attributes));
+  CARNOT_RETURN_IF_ERROR(add_shop_attributes(*in, files.attributes.string(), products));
   if (files.human.empty()) return products;
-  in = open_text(files.human);
-  if (!in) return in.error();
-  CARNOT_RETURN_IF_ERROR(add_human_instructions(**in, files.human.string(), *products));
+  CARNOT_ASSIGN_OR_RETURN(in, open_text(files.human));
+  CARNOT_RETURN_IF_ERROR(add_human_instructions(*in, files.human.string(), products));
   return products;
 }
 

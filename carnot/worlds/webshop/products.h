@@ -3,7 +3,7 @@
 //   items_shuffle.json, items_shuffle_1000.json    [{"asin", "name", "category", "query", "product_category",
 //                                                    "full_description", "small_description", "pricing",
 //                                                    "customization_options", ...}, ...]
-//   products.jsonl                                  the same records, one a line, each alone or as {"product": {...}}
+//   products.jsonl                                  the same records, one per line, each alone or as {"product": {...}}
 //   items_ins_v2.json, items_ins_v2_1000.json       {ASIN: {"attributes", "instruction", "instruction_attributes"}}
 //   items_human_ins.json, human_instructions.json   {ASIN: [{"instruction", "instruction_attributes",
 //                                                            "instruction_options"}, ...]}

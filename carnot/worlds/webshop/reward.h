@@ -14,6 +14,11 @@
 
 namespace carnot {
 
+/// In lower case, in order, repeated ones too. WebShop asks spaCy's tagger (en_core_web_sm) for nouns and names; here
+/// every word with a letter in front counts that is no function word, adjective, verb or adverb of a fixed list. `Off`
+/// in front of a colour is part of the colour's name.
+std::vector<std::string> title_nouns(std::string_view title);
+
 /// The first of WebShop's colours that is part of the text, in the order of its list; the text itself where none is.
 std::string_view normalize_color(std::string_view text);
 

@@ -6,7 +6,6 @@
 
 #include "carnot/core/base/file.h"
 #include "carnot/core/base/random.h"
-#include "carnot/worlds/webshop/title_nouns.h"
 #include "reference/token_set_ratio.h"
 #include "testing/paths.h"
 #include "testing/shops.h"

@@ -5,7 +5,7 @@
 
 #include "carnot/core/base/random.h"
 #include "carnot/core/base/utf8.h"
-#include "carnot/retrieval/bm25/lucene_analyzer.h"
+#include "carnot/retrieval/bm25/analyzer.h"
 #include "carnot/worlds/webshop/reward.h"
 
 namespace carnot {

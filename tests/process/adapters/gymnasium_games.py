@@ -5,7 +5,7 @@ from gymnasium.spaces import Box, Discrete, MultiDiscrete, Text
 
 
 class Echo(gymnasium.Env):
-    """Says what was said; over after two steps."""
+    """Repeats what was said; over after two steps."""
 
     observation_space = Text(100)
     action_space = Text(max_length=5)

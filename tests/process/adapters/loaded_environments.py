@@ -1,4 +1,4 @@
-"""Environments as verifiers up to 0.3 has them."""
+"""Environments in the form of verifiers up to 0.3."""
 import verifiers as vf
 from datasets import Dataset
 

@@ -25,7 +25,7 @@ def add(a: int, b: int = 1) -> int:
 
 @server.tool()
 def note(text: str) -> str:
-    """Keeps a note, and tells how many there are."""
+    """Keeps a note, and returns how many there are."""
     notes.append(text)
     return "%d notes" % len(notes)
 

@@ -1,4 +1,4 @@
-"""A step waits for the step of another episode: it is answered only where episodes run at once."""
+"""A step waits for the step of another episode: it is answered only if episodes run concurrently."""
 import asyncio
 import os
 import sys

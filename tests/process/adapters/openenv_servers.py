@@ -25,7 +25,7 @@ class Said(Observation):
 
 
 class Talk(Environment):
-    """Says the seed, then what it hears. Over at "bye"."""
+    """Says the seed, then echoes what it gets. Over at "bye"."""
 
     SUPPORTS_CONCURRENT_SESSIONS = True
 

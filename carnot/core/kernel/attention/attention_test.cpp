@@ -186,7 +186,7 @@ Problem<double> in_double(const Problem<BFloat16>& problem, const Shape& shape, 
   return twin;
 }
 
-TEST(BFloat16Attention, HasTheGradientOfItsTwinInFloat64) {
+TEST(BFloat16Attention, HasTheGradientOfTheFloat64Path) {
   for (const Shape& shape : kShapes) {
     const std::vector<int> lengths{33, 5, 50};
     const Problem<BFloat16> problem(shape, lengths);

@@ -51,20 +51,6 @@ std::int64_t rows_of_used_block(const BFloat16Kernels& kernels, std::int64_t row
 typedef std::uint16_t Eight __attribute__((vector_size(16)));
 typedef std::uint32_t FourPairs __attribute__((vector_size(16)));
 
-/// Three rounds of interleaving rows i and i + 4 exchange rows and columns.
-void transpose_8x8(const BFloat16* in, std::int64_t in_row, BFloat16* out, std::int64_t out_row) {
-  Eight rows[8], next[8];
-  for (int i = 0; i < 8; ++i) __builtin_memcpy(&rows[i], in + i * in_row, sizeof(Eight));
-  for (int round = 0; round < 3; ++round) {
-    for (int i = 0; i < 4; ++i) {
-      next[2 * i] = __builtin_shufflevector(rows[i], rows[i + 4], 0, 8, 1, 9, 2, 10, 3, 11);
-      next[2 * i + 1] = __builtin_shufflevector(rows[i], rows[i + 4], 4, 12, 5, 13, 6, 14, 7, 15);
-    }
-    std::copy(next, next + 8, rows);
-  }
-  for (int i = 0; i < 8; ++i) __builtin_memcpy(out + i * out_row, &rows[i], sizeof(Eight));
-}
-
 /// A depth step of a whole panel: pair k of column j goes to place 32 k + j. Four columns by four pairs are transposed
 /// at a time.
 void pack_whole_step(std::span<const BFloat16* const> columns, std::int64_t first, BFloat16* out) {
@@ -291,22 +277,6 @@ void gemm_by_blocks(const BFloat16Kernels& kernels, const BFloat16Rows& a, const
                     .out = {.sums = done.sums, .row_stride = done.row_stride}},
                    b.depth());
     use(done);
-  });
-}
-
-void transpose(const BFloat16Rows& in, std::int64_t columns, BFloat16* out, std::int64_t out_row) {
-  constexpr std::int64_t kBlock = 64;
-  const std::int64_t across = bfloat16_blocks(columns, kBlock);
-  kernel_pool().run(bfloat16_blocks(in.rows, kBlock) * across, [&](std::int64_t task) {
-    const std::int64_t row_begin = task / across * kBlock, row_end = std::min(in.rows, row_begin + kBlock);
-    const std::int64_t begin = task % across * kBlock, end = std::min(columns, begin + kBlock);
-    const std::int64_t whole_rows = row_begin + (row_end - row_begin) / 8 * 8, whole = begin + (end - begin) / 8 * 8;
-    for (std::int64_t i = row_begin; i < whole_rows; i += 8)
-      for (std::int64_t j = begin; j < whole; j += 8)
-        transpose_8x8(in.data + i * in.row_stride + j, in.row_stride, out + j * out_row + i, out_row);
-    for (std::int64_t i = row_begin; i < row_end; ++i)
-      for (std::int64_t j = i < whole_rows ? whole : begin; j < end; ++j)
-        out[j * out_row + i] = in.data[i * in.row_stride + j];
   });
 }
 

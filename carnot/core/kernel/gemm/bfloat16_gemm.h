@@ -6,7 +6,7 @@
 // The three products of a linear layer y = x W^T with W [N, K] and T tokens:
 //   y  [T, N]   W packed by pack_transposed(W, K), multiplied by the rows of x
 //   dx [T, K]   W packed by pack(W, K), multiplied by the rows of dy
-//   dW [N, K]   x packed by pack(x, K), multiplied by the rows of transpose(dy)
+//   dW [N, K]   x packed by pack(x, K), multiplied by the rows of transpose(dy) (transpose.h)
 #pragma once
 
 #include <cstdint>
@@ -93,8 +93,5 @@ void gemm_by_blocks(const BFloat16Kernels& kernels, const BFloat16Rows& a, const
 /// sums, memory of this thread is used. A range that is not the last leaves its sums there, to be continued by the next
 /// call (with this thread's memory: on this thread).
 void multiply_block(const BFloat16Kernels& kernels, BFloat16Block block, std::int64_t depth);
-
-/// out(j, i) = in(i, j) for the first `columns` of each row. Rows of `out` are `out_row` apart.
-void transpose(const BFloat16Rows& in, std::int64_t columns, BFloat16* out, std::int64_t out_row);
 
 }  // namespace carnot::kernel

@@ -12,6 +12,7 @@
 
 #include "carnot/core/base/random.h"
 #include "carnot/core/base/thread_pool.h"
+#include "carnot/core/kernel/gemm/transpose.h"
 #include "reference/bfloat16_product.h"
 #include "testing/missing.h"
 
@@ -278,7 +279,7 @@ TEST_P(BFloat16Gemm, TheThreeProductsOfALinearLayer) {
   expect_near(multiply(x, packed_transposed(weight)), product(x, transposed(weight)));
   expect_near(multiply(dy, packed(weight)), product(dy, weight));
   std::vector<BFloat16> dy_columns(outputs * tokens);
-  transpose(dy.view(), outputs, dy_columns.data(), tokens);
+  transpose(dy.numbers.data(), tokens, outputs, outputs, dy_columns.data(), tokens);
   const BFloat16Rows left{.data = dy_columns.data(), .rows = outputs, .row_stride = tokens};
   expect_near(multiply(left, packed(x)), product(transposed(dy), x));
 }
@@ -310,17 +311,6 @@ TEST(PackedBFloat16, MayBePackedAgainWithAnotherShape) {
   gemm(a.view(), right, c.data(), 50);
   gemm(a.view(), packed(b), d.data(), 50);
   EXPECT_EQ(c, d);
-}
-
-TEST(Transpose, ExchangesRowsAndColumnsOfAnyShape) {
-  for (const auto& [rows, columns] : {std::pair{1, 1}, {7, 9}, {8, 8}, {64, 130}, {71, 203}}) {
-    const Matrix x = random_matrix(rows, columns, 23);
-    std::vector<BFloat16> out(columns * (rows + 3), BFloat16{7});
-    transpose(x.view(), columns, out.data(), rows + 3);
-    for (int j = 0; j < columns; ++j)
-      for (int i = 0; i < rows + 3; ++i)
-        ASSERT_EQ(out[j * (rows + 3) + i], i < rows ? x.numbers[i * columns + j] : BFloat16{7});
-  }
 }
 
 }  // namespace

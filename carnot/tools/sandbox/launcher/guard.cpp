@@ -1,11 +1,8 @@
-#include "guard.h"
-
 #include <poll.h>
 #include <sys/signalfd.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <chrono>
 #include <csignal>
 #include <cstdio>
@@ -14,8 +11,8 @@
 #include <optional>
 #include <string>
 
-#include "child.h"
 #include "failure.h"
+#include "program.h"
 #include "usage.h"
 
 namespace carnot::launcher {
@@ -48,7 +45,7 @@ class Guard {
     end_the_rest();
     if (was_killed_from_outside()) reason_ = "lost";
     report();
-    // Where who gives the orders was killed, the program may have ended first, as its input did.
+    // If the process that gives the orders was killed, the program may have ended first, as its input did.
     wait_for_the_last_order();
     std::error_code problem;
     if (!plan_.folder.empty()) std::filesystem::remove_all(plan_.folder, problem);
@@ -105,20 +102,19 @@ class Guard {
   }
 
   void end_the_rest() {
-    if (!plan_.namespaces || !plan_.bubblewrap.empty()) kill_the_rest();  // else the kernel has done so
-    if (plan_.namespaces) hear_of_the_end();
+    if (plan_.namespaces)  // the kernel has ended the others
+      hear_of_the_end();
+    else
+      kill_the_rest();
   }
 
   void hear_of_the_end() {
-    ProgramEnd told;
-    if (::read(program_.result, &told, sizeof told) == sizeof told) {
-      end_ = told;
+    ProgramEnd reported;
+    if (::read(program_.result, &reported, sizeof reported) == sizeof reported) {
+      end_ = reported;
       return;
     }
-    if (!plan_.bubblewrap.empty() && !deadline_ && !is_abandoned_ && WIFEXITED(end_.status) &&
-        WEXITSTATUS(end_.status) != kSetupFailed)
-      throw SetupFailure("bubblewrap made no sandbox");
-    if (reason_ == "none") reason_ = "lost";  // the init was killed by somebody else, or could not set up
+    if (reason_ == "none") reason_ = "lost";  // the init was killed from outside, or could not set up
   }
 
   void kill_the_rest() const {

@@ -1,7 +1,7 @@
 // carnot-sandbox: starts one program in a sandbox and watches over it. docs/sandbox.md says what is promised.
 //
-// A program of its own, without threads and small, because a process that trains models can neither fork cheaply nor
-// enter a namespace. It does as it is told and never with less: a layer that the kernel refuses is a failure. `probe`
+// A separate program, without threads and small, because a process that trains models can neither fork cheaply nor
+// enter a namespace. It applies every layer that it is asked for: a layer that the kernel refuses is a failure. `probe`
 // prints what there is to be asked for.
 #include <fcntl.h>
 #include <grp.h>
@@ -14,21 +14,18 @@
 #include <exception>
 #include <string>
 
-#include "bubblewrap.h"
 #include "failure.h"
-#include "guard.h"
-#include "landlock.h"
+#include "lock_down.h"
 #include "plan.h"
 #include "program.h"
-#include "system_calls.h"
 
 namespace carnot::launcher {
 namespace {
 
-void close_what_was_left_open(int last) {
-  for (int fd : {kControl, kReport, kResult}) ::fcntl(fd, F_SETFD, FD_CLOEXEC);
-  if (::syscall(SYS_close_range, last + 1, ~0U, 0) == 0) return;
-  for (int fd = last + 1; fd < ::sysconf(_SC_OPEN_MAX); ++fd) ::close(fd);
+void close_what_was_left_open() {
+  for (int fd : {kControl, kReport}) ::fcntl(fd, F_SETFD, FD_CLOEXEC);
+  if (::syscall(SYS_close_range, kRemark + 1, ~0U, 0) == 0) return;
+  for (int fd = kRemark + 1; fd < ::sysconf(_SC_OPEN_MAX); ++fd) ::close(fd);
 }
 
 void prefer_for_lack_of_memory() {
@@ -68,15 +65,12 @@ int main(int count, char** arguments) {
     return 0;
   }
   std::signal(SIGPIPE, SIG_IGN);
-  const bool is_inside = count > 1 && std::string(arguments[1]) == kInsideBubblewrap;
-  close_what_was_left_open(is_inside ? kResult : kRemark);
+  close_what_was_left_open();
   Plan plan;
   std::string problem;
-  if (!read_plan(is_inside ? count - 1 : count, is_inside ? arguments + 1 : arguments, plan, problem)) {
+  if (!read_plan(count, arguments, plan, problem)) {
     std::fprintf(stderr, "carnot-sandbox: %s\n", problem.c_str());
     return 2;
   }
-  if (is_inside) go_on_in_bubblewrap(plan);
-  const int status = run(plan);
-  ::_exit(status);
+  ::_exit(run(plan));
 }

@@ -36,7 +36,6 @@ bool read_setting(std::string_view key, std::string_view value, Plan& plan) {
     plan.as_user = static_cast<uid_t>(user);
     return true;
   }
-  if (key == "bubblewrap") return !(plan.bubblewrap = value).empty();
   for (auto& [known, number] : {std::pair<std::string_view, std::uint64_t*>{"memory", &plan.memory},
                                 {"cpu", &plan.cpu},
                                 {"processes", &plan.processes},
@@ -49,22 +48,20 @@ bool read_setting(std::string_view key, std::string_view value, Plan& plan) {
 }  // namespace
 
 bool read_plan(int count, char** arguments, Plan& plan, std::string& problem) {
-  plan.arguments.assign(arguments + 1, arguments + count);
   int at = 1;
   for (; at < count && std::string_view(arguments[at]) != "--"; ++at) {
     const std::string_view argument(arguments[at]);
     const std::size_t equals = argument.find('=');
     if (equals != std::string_view::npos && read_setting(argument.substr(0, equals), argument.substr(equals + 1), plan))
       continue;
-    problem = "\"" + std::string(argument) + "\" is no setting";
+    problem = "\"" + std::string(argument) + "\" is not a setting";
     return false;
   }
   for (++at; at < count; ++at) plan.command.emplace_back(arguments[at]);
   const bool is_whole = !plan.command.empty() && plan.memory > 0 && plan.cpu > 0 && plan.processes > 0 &&
-                        plan.open_files > 0 && plan.disk > 0 &&
-                        ((plan.namespaces && plan.bubblewrap.empty()) || !plan.folder.empty());
+                        plan.open_files > 0 && plan.disk > 0 && (plan.namespaces || !plan.folder.empty());
   if (!is_whole)
-    problem = "expected KEY=VALUE ... -- PROGRAM with every limit, and folder= unless the launcher makes namespaces";
+    problem = "expected KEY=VALUE ... -- PROGRAM with every limit, and folder= unless there are namespaces";
   return is_whole;
 }
 

@@ -1,4 +1,4 @@
-// tools/sandbox/launcher/plan.h -- what carnot-sandbox is told on its command line: layers, limits, folders, a command.
+// tools/sandbox/launcher/plan.h -- the command line of carnot-sandbox: layers, limits, folders, a command.
 //
 //   carnot-sandbox [KEY=VALUE ...] -- PROGRAM [ARGUMENT ...]
 //   carnot-sandbox probe
@@ -19,10 +19,6 @@ inline constexpr int kControl = 3;  ///< "run SECONDS\n" starts the clock; "stop
 inline constexpr int kReport = 4;   ///< "failed WHY\n", or "end (exit STATUS | signal NUMBER) REASON CPU_SECONDS\n"
 inline constexpr int kRequest = 5;  ///< read by the program
 inline constexpr int kRemark = 6;   ///< written by the program
-inline constexpr int kResult = 7;   ///< with bubblewrap, between this program outside and inside
-
-/// First argument of this program inside of bubblewrap.
-inline constexpr const char* kInsideBubblewrap = "inside_bubblewrap";
 
 /// Who the program is where the launcher is root, outside and (in a user namespace) inside.
 inline constexpr uid_t kNobody = 65534;
@@ -30,11 +26,10 @@ inline constexpr uid_t kInside = 1000;
 
 struct Plan {
   bool namespaces = false;
-  std::string bubblewrap{};  ///< the program that makes the namespaces, with `folder` at /tmp; empty: the launcher does
   bool landlock = false;
   bool system_calls = false;
   uid_t as_user = 0;       ///< where not 0: root is given up first, as if this user had started the launcher
-  std::string folder{};    ///< the private folder; empty with namespaces, which have one of their own in /tmp
+  std::string folder{};    ///< the private folder; empty with namespaces, whose private folder is /tmp
   std::string shown_at{};  ///< with namespaces: where the private folder's own folder of that name is seen as well
   std::vector<std::string> read{};  ///< that the program may read, besides the system's own folders
   std::uint64_t memory = 0;         ///< bytes: of one process's address space, and of what all of them hold
@@ -43,8 +38,6 @@ struct Plan {
   std::uint64_t open_files = 0;
   std::uint64_t disk = 0;  ///< bytes: of one file, and of the private folder
   std::vector<std::string> command{};
-
-  std::vector<std::string> arguments{};  ///< all of these, as they were read
 
   /// The private folder as the program sees it.
   const char* home() const { return namespaces ? "/tmp" : folder.c_str(); }

@@ -82,6 +82,18 @@ bool is_within(const std::string& path, const std::string& folder) {
 
 const std::vector<std::string> kSystem{"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32"};
 
+/// Those that are not within a system's folder or one before them.
+std::vector<SharedFolder> beyond_the_system(const std::vector<SharedFolder>& folders) {
+  std::vector<std::string> shown = kSystem;
+  std::vector<SharedFolder> beyond;
+  for (const SharedFolder& folder : folders) {
+    if (std::any_of(shown.begin(), shown.end(), [&](const auto& one) { return is_within(folder.name, one); })) continue;
+    beyond.push_back(folder);
+    shown.push_back(folder.name);
+  }
+  return beyond;
+}
+
 void show_folders(const std::vector<SharedFolder>& folders) {
   for (const auto& [name, real] : beyond_the_system(folders)) {
     make_folders(kNew + name);
@@ -96,6 +108,13 @@ void show_private_folder(const std::string& path, uid_t owner) {
   make_folders(kNew + path);
   need(::mount(inside.c_str(), (kNew + path).c_str(), nullptr, MS_BIND, nullptr) == 0, "show " + path);
 }
+
+std::string passwd_inside() {
+  const std::string number = std::to_string(kInside);
+  return "sandbox:x:" + number + ":" + number + "::/tmp:/bin/sh\n";
+}
+
+std::string group_inside() { return "sandbox:x:" + std::to_string(kInside) + ":\n"; }
 
 void build_new_root(const Plan& plan, const std::vector<SharedFolder>& folders, uid_t owner) {
   mount_memory(kNew, "size=1m,mode=0755");
@@ -119,26 +138,6 @@ void build_new_root(const Plan& plan, const std::vector<SharedFolder>& folders, 
 int pivot_root(const char* root, const char* old) { return static_cast<int>(::syscall(SYS_pivot_root, root, old)); }
 
 }  // namespace
-
-const std::vector<std::string>& system_folders() { return kSystem; }
-
-std::vector<SharedFolder> beyond_the_system(const std::vector<SharedFolder>& folders) {
-  std::vector<std::string> shown = kSystem;
-  std::vector<SharedFolder> beyond;
-  for (const SharedFolder& folder : folders) {
-    if (std::any_of(shown.begin(), shown.end(), [&](const auto& one) { return is_within(folder.name, one); })) continue;
-    beyond.push_back(folder);
-    shown.push_back(folder.name);
-  }
-  return beyond;
-}
-
-std::string passwd_inside() {
-  const std::string number = std::to_string(kInside);
-  return "sandbox:x:" + number + ":" + number + "::/tmp:/bin/sh\n";
-}
-
-std::string group_inside() { return "sandbox:x:" + std::to_string(kInside) + ":\n"; }
 
 std::vector<SharedFolder> find_folders(const Plan& plan) {
   std::vector<SharedFolder> folders;

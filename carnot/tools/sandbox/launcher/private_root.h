@@ -7,7 +7,6 @@
 #pragma once
 
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "plan.h"
@@ -22,16 +21,6 @@ struct SharedFolder {
 
 /// The plan's folders; before the root changes. Throws SetupFailure.
 std::vector<SharedFolder> find_folders(const Plan& plan);
-
-/// "/usr", "/bin" and so on, which every program sees as they are.
-const std::vector<std::string>& system_folders();
-
-/// Those that are not within a system's folder or one before them.
-std::vector<SharedFolder> beyond_the_system(const std::vector<SharedFolder>& folders);
-
-/// The files /etc/passwd and /etc/group inside.
-std::string passwd_inside();
-std::string group_inside();
 
 /// Replaces the root of this process, which is alone in new user and mount namespaces with all rights in them. `owner`
 /// owns the private folder, which becomes the working folder. Throws SetupFailure.

@@ -13,8 +13,6 @@
 #include <string>
 #include <vector>
 
-#include "bubblewrap.h"
-#include "child.h"
 #include "failure.h"
 #include "lock_down.h"
 #include "private_root.h"
@@ -57,7 +55,7 @@ void write_file(const std::string& path, const std::string& text) {
   refuse("start " + plan.command.front());
 }
 
-/// Without rights of its own a user maps itself alone; root maps itself, to build, and no one, to run.
+/// Without privileges a user maps itself alone; root maps itself, to build, and nobody, to run.
 void map_users(pid_t child, bool as_root) {
   const std::string folder = "/proc/" + std::to_string(child);
   const std::string inside = std::to_string(kInside), nobody = std::to_string(kNobody);
@@ -154,9 +152,6 @@ void be_first_process(const Plan& plan, int result) {
   ::_exit(0);
 }
 
-Program start_program(const Plan& plan) {
-  if (!plan.namespaces) return start_as_child(plan);
-  return plan.bubblewrap.empty() ? start_in_namespaces(plan) : start_in_bubblewrap(plan);
-}
+Program start_program(const Plan& plan) { return plan.namespaces ? start_in_namespaces(plan) : start_as_child(plan); }
 
 }  // namespace carnot::launcher

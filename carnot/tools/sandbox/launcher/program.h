@@ -1,9 +1,7 @@
-// tools/sandbox/launcher/program.h -- starts the program inside: in namespaces of its own under an init, or as a child.
+// tools/sandbox/launcher/program.h -- starts the program inside: in separate namespaces under an init, or as a child.
 #pragma once
 
 #include <sys/types.h>
-
-#include <memory>
 
 #include "plan.h"
 
@@ -29,5 +27,9 @@ inline constexpr pid_t kProgramId = 2;
 
 /// What fails after the fork is written to the report. Throws SetupFailure.
 Program start_program(const Plan& plan);
+
+/// Watches over the program from outside. Waits for orders and for the program's end, then ends every process that it
+/// left behind, and reports. While the clock runs, looks every 20 ms at what all processes use together.
+void watch(const Plan& plan, const Program& program);
 
 }  // namespace carnot::launcher

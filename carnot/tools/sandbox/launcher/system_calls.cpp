@@ -1,5 +1,3 @@
-#include "system_calls.h"
-
 #include <fcntl.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
@@ -20,6 +18,7 @@
 #include <vector>
 
 #include "failure.h"
+#include "lock_down.h"
 #include "program.h"
 
 namespace carnot::launcher {
@@ -54,7 +53,7 @@ constexpr const char* kAllowed[] = {
     "sendto", "recvfrom", "sendmsg", "recvmsg", "sendmmsg", "recvmmsg", "shutdown", "getsockopt", "setsockopt",
     "getsockname", "getpeername"};
 
-/// In namespaces of its own these concern the program alone.
+/// In separate namespaces these concern the program alone.
 constexpr const char* kAllowedInNamespaces[] = {"setsid", "setpgid", "chmod",     "fchmod",   "fchmodat",
                                                 "utime",  "utimes",  "utimensat", "futimesat"};
 
@@ -66,122 +65,33 @@ struct SignalCall {
 constexpr SignalCall kSignalCalls[] = {{"tkill", 1}, {"tgkill", 2}, {"rt_sigqueueinfo", 1}};
 
 /// Calls that reach out of the sandbox, or hold memory that no limit counts.
-constexpr const char* kRefused[] = {"socket",
-                                    "bind",
-                                    "connect",
-                                    "listen",
-                                    "accept",
-                                    "accept4",
-                                    "ptrace",
-                                    "process_vm_readv",
-                                    "process_vm_writev",
-                                    "process_madvise",
-                                    "process_mrelease",
-                                    "kcmp",
-                                    "pidfd_open",
-                                    "pidfd_getfd",
-                                    "pidfd_send_signal",
-                                    "unshare",
-                                    "setns",
-                                    "mount",
-                                    "umount2",
-                                    "pivot_root",
-                                    "chroot",
-                                    "move_mount",
-                                    "open_tree",
-                                    "fsopen",
-                                    "fsmount",
-                                    "fsconfig",
-                                    "fspick",
-                                    "mount_setattr",
-                                    "name_to_handle_at",
-                                    "open_by_handle_at",
-                                    "mknod",
-                                    "mknodat",
-                                    "chown",
-                                    "fchown",
-                                    "lchown",
-                                    "fchownat",
-                                    "setuid",
-                                    "setgid",
-                                    "setreuid",
-                                    "setregid",
-                                    "setresuid",
-                                    "setresgid",
-                                    "setfsuid",
-                                    "setfsgid",
-                                    "setgroups",
-                                    "capset",
-                                    "keyctl",
-                                    "add_key",
-                                    "request_key",
-                                    "bpf",
-                                    "perf_event_open",
-                                    "userfaultfd",
-                                    "io_uring_setup",
-                                    "io_uring_enter",
-                                    "io_uring_register",
-                                    "io_setup",
-                                    "io_submit",
-                                    "memfd_create",
-                                    "memfd_secret",
-                                    "shmget",
-                                    "shmat",
-                                    "shmctl",
-                                    "semget",
-                                    "semop",
-                                    "semctl",
-                                    "msgget",
-                                    "msgsnd",
-                                    "msgrcv",
-                                    "msgctl",
-                                    "mq_open",
-                                    "mq_unlink",
-                                    "kexec_load",
-                                    "kexec_file_load",
-                                    "init_module",
-                                    "finit_module",
-                                    "delete_module",
-                                    "reboot",
-                                    "swapon",
-                                    "swapoff",
-                                    "sethostname",
-                                    "setdomainname",
-                                    "settimeofday",
-                                    "clock_settime",
-                                    "clock_adjtime",
-                                    "adjtimex",
-                                    "acct",
-                                    "quotactl",
-                                    "syslog",
-                                    "iopl",
-                                    "ioperm",
-                                    "vhangup",
-                                    "fanotify_init",
-                                    "inotify_init",
-                                    "inotify_init1",
-                                    "personality",
-                                    "sched_setscheduler",
-                                    "sched_setparam",
-                                    "sched_setattr",
-                                    "setpriority",
-                                    "ioprio_set",
-                                    "mlock",
-                                    "mlock2",
-                                    "mlockall",
-                                    "landlock_create_ruleset",
-                                    "landlock_add_rule",
-                                    "landlock_restrict_self",
-                                    "seccomp",
-                                    "mbind",
-                                    "set_mempolicy",
-                                    "move_pages",
-                                    "migrate_pages",
-                                    "vmsplice",
-                                    "splice",
-                                    "tee"};
+constexpr const char* kRefused[] = {
+    // sockets
+    "socket", "bind", "connect", "listen", "accept", "accept4",
+    // other processes
+    "ptrace", "process_vm_readv", "process_vm_writev", "process_madvise", "process_mrelease", "kcmp", "pidfd_open",
+    "pidfd_getfd", "pidfd_send_signal",
+    // namespaces and mounts
+    "unshare", "setns", "mount", "umount2", "pivot_root", "chroot", "move_mount", "open_tree", "fsopen", "fsmount",
+    "fsconfig", "fspick", "mount_setattr", "name_to_handle_at", "open_by_handle_at",
+    // devices, owners, users, keys
+    "mknod", "mknodat", "chown", "fchown", "lchown", "fchownat", "setuid", "setgid", "setreuid", "setregid",
+    "setresuid", "setresgid", "setfsuid", "setfsgid", "setgroups", "capset", "keyctl", "add_key", "request_key",
+    // memory that is shared or not counted
+    "memfd_create", "memfd_secret", "shmget", "shmat", "shmctl", "semget", "semop", "semctl", "msgget", "msgsnd",
+    "msgrcv", "msgctl", "mq_open", "mq_unlink", "mlock", "mlock2", "mlockall", "mbind", "set_mempolicy", "move_pages",
+    "migrate_pages",
+    // the kernel
+    "bpf", "perf_event_open", "userfaultfd", "io_uring_setup", "io_uring_enter", "io_uring_register", "io_setup",
+    "io_submit", "kexec_load", "kexec_file_load", "init_module", "finit_module", "delete_module", "reboot", "swapon",
+    "swapoff", "sethostname", "setdomainname", "settimeofday", "clock_settime", "clock_adjtime", "adjtimex", "acct",
+    "quotactl", "syslog", "iopl", "ioperm", "vhangup", "landlock_create_ruleset", "landlock_add_rule",
+    "landlock_restrict_self", "seccomp",
+    // watching, priorities, pipes to elsewhere
+    "fanotify_init", "inotify_init", "inotify_init1", "personality", "sched_setscheduler", "sched_setparam",
+    "sched_setattr", "setpriority", "ioprio_set", "vmsplice", "splice", "tee"};
 
-/// Programs that copy attributes along with a file go on if there are none.
+/// Programs that copy attributes along with a file continue without them.
 constexpr const char* kUnsupported[] = {"setxattr",   "lsetxattr",   "fsetxattr",    "getxattr",
                                         "lgetxattr",  "fgetxattr",   "listxattr",    "llistxattr",
                                         "flistxattr", "removexattr", "lremovexattr", "fremovexattr"};
@@ -263,7 +173,8 @@ void keep_from_faking_the_end(Filter& filter) {
   filter.allow("prlimit64", {equal32(0, 0), equal32(1, RLIMIT_CPU), only_asks});
 }
 
-/// Any signal but SIGKILL to anybody; that one to single processes other than the program, which is the second here.
+/// Any signal but SIGKILL to any process; that one to single processes other than the program, which is the second
+/// here.
 void add_signals_of_namespaces(Filter& filter) {
   constexpr std::uint32_t kProgram = kProgramId, kIsNegative = 1U << 31, kIdBits = 22;
   for (const scmp_arg_cmp& other : differs(1, SIGKILL, kSignalBits)) filter.allow("kill", {other});
