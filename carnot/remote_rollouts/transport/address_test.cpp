@@ -17,7 +17,7 @@ TEST(BrokerAddress, HasAServerAndAName) {
   EXPECT_EQ(plain.text(), "nats://node-1:4222");
   const BrokerAddress named = parse_broker_address("tls://[::1]:4333/seed_2", "rollout.workers").value();
   EXPECT_EQ(named.server, "tls://[::1]:4333");
-  EXPECT_EQ(named.queue(), "seed_2-tasks");
+  EXPECT_EQ(named.table(), "seed_2-trainer");
   EXPECT_EQ(named.text(), "tls://[::1]:4333/seed_2");
   EXPECT_EQ(parse_broker_address("nats://a:1/", "x")->name, "carnot");
 }
