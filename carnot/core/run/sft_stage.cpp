@@ -142,7 +142,7 @@ Result<RunEnd> sft_stage(Run& run, ModelBundle& bundle, const StartPlan& plan) {
                       .chat = *bundle.chat,
                       .options = options,
                       .episode = run.recipe.rollout.options.episode,
-                      .rows = run.demonstrations,
+                      .rows = &run.demonstrations,
                       .micro_batch_tokens = run.recipe.train.micro_batch_tokens,
                       .seed = static_cast<std::uint64_t>(run.recipe.run.seed)});
   return take_steps(run, files, trainer, files.options().resume_step, parts);

@@ -107,7 +107,8 @@ double mean_loss(const std::vector<BatchReport>& reports, SftLoss which) {
 
 SftTrainer::SftTrainer(Model& model, ShardWork& work, Optimizer& optimizer, const Setting& setting)
     : model_(model), work_(work), optimizer_(optimizer), setting_(setting) {
-  if (!setting.rows.train.empty()) order_.emplace(setting.rows.train.size(), setting.seed, "sft_epoch");
+  if (setting.rows && !setting.rows->train.empty())
+    order_.emplace(setting.rows->train.size(), setting.seed, "sft_epoch");
 }
 
 Result<std::vector<Demonstration>> SftTrainer::scripted(std::int64_t step) const {
@@ -130,7 +131,7 @@ Result<std::vector<Demonstration>> SftTrainer::scripted(std::int64_t step) const
 }
 
 std::vector<Demonstration> SftTrainer::rows_of(std::int64_t step) {
-  const std::vector<Demonstration>& train = setting_.rows.train;
+  const std::vector<Demonstration>& train = setting_.rows->train;
   if (step < next_step_) next_step_ = next_row_ = 0;
   std::vector<Demonstration> rows;
   for (; next_step_ <= step; ++next_step_) {
@@ -146,8 +147,8 @@ std::vector<Demonstration> SftTrainer::rows_of(std::int64_t step) {
 double SftTrainer::held_out_loss() const {
   const at::NoGradGuard no_gradients;
   Collectives& group = work_.collectives();
-  const auto batches =
-      micro_batches(setting_.rows.held_out, setting_.options.context_weight, setting_.micro_batch_tokens, group.size());
+  const auto batches = micro_batches(setting_.rows->held_out, setting_.options.context_weight,
+                                     setting_.micro_batch_tokens, group.size());
   std::vector<BatchReport> reports(batches.size());
   std::vector<int> owners;
   for (std::size_t b = 0; b < batches.size(); ++b) {

@@ -38,7 +38,7 @@ class SftTrainer {
     const ChatFamily& chat;
     const SftOptions& options;
     const EpisodeOptions& episode;
-    const SplitDemonstrations& rows;  ///< without any to train on: the script demonstrates
+    const SplitDemonstrations* rows = nullptr;  ///< null or without any to train on: the script demonstrates
     int micro_batch_tokens = 4096;
     std::uint64_t seed = 0;
   };

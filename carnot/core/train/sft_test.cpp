@@ -66,7 +66,7 @@ struct Training {
                                         .chat = chat(),
                                         .options = options,
                                         .episode = episode,
-                                        .rows = rows,
+                                        .rows = &rows,
                                         .micro_batch_tokens = micro_batch_tokens,
                                         .seed = 4});
   }
