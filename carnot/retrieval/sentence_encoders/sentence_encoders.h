@@ -4,8 +4,8 @@
 
 namespace carnot {
 
-/// From now on open_text_encoder() (retrieval/dense/dense_retriever.h) opens folders of sentence-transformers, and ids on
-/// the hub. Loads nothing by itself.
+/// From now on open_text_encoder() (retrieval/dense/dense_retriever.h) opens folders of sentence-transformers, and ids
+/// on the hub. Loads nothing by itself.
 void offer_sentence_encoders();
 
 }  // namespace carnot
