@@ -1,5 +1,6 @@
 #include "testing/field_settings.h"
 
+#include <sstream>
 #include <stdexcept>
 
 namespace carnot::testing {
@@ -41,7 +42,11 @@ void FieldSettings::field(std::string_view name, std::string& value, std::string
 }
 
 void FieldSettings::field(std::string_view name, std::vector<double>& value, std::string_view help, const Limits&) {
-  if (const std::string* text = find(name, help)) value = {std::stod(*text)};
+  const std::string* text = find(name, help);
+  if (text == nullptr) return;
+  value.clear();
+  std::istringstream numbers(*text);
+  for (std::string number; std::getline(numbers, number, ',');) value.push_back(std::stod(number));
 }
 
 void FieldSettings::field(std::string_view name, std::vector<std::string>& value, std::string_view help,

@@ -10,7 +10,8 @@
 
 namespace carnot::testing {
 
-/// Sets each field whose full name ("aem.lambda") has a value; numbers and words are written as strings.
+/// Sets each field whose full name ("aem.lambda") has a value; numbers and words are written as strings,
+/// lists of numbers with commas between them.
 class FieldSettings final : public FieldVisitor {
  public:
   explicit FieldSettings(std::map<std::string, std::string> values = {}) : values_(std::move(values)) {}

@@ -125,7 +125,7 @@ TEST_F(DatasetEnvironment, WithoutATestFileRowsAreHeldOutByTheSeed) {
   EXPECT_EQ(dataset({"test_file="}).value()->num_validation_tasks(), 2);
   EXPECT_THAT(error_of({"held_out_share=0.5"}), HasSubstr("env.held_out_share: has no effect"));
   write("train.jsonl", R"({"question": "q", "answer": "a"})");
-  EXPECT_THAT(error_of({"test_file="}), HasSubstr("env.train_file has no second row to hold out"));
+  EXPECT_THAT(error_of({"test_file="}), HasSubstr("env.train_file has one row; expected a second one to hold out"));
 }
 
 TEST_F(DatasetEnvironment, AddsUpItsScorersByWeight) {

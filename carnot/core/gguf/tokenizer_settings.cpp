@@ -93,7 +93,7 @@ class TokenizerWriter {
     if (!file) problems_.push_back(file.error().message);
     if (!config) problems_.push_back(config.error().message);
     if (!file || !config) return;
-    json_ = Json::parse(folder_.json);
+    json_ = parse_json<Json>(folder_.json, name_).value();
     config_ = std::move(*config);
     name_tokens(*file);
     check_added_tokens(*file);

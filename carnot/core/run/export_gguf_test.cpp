@@ -176,7 +176,7 @@ TEST_F(ExportGguf, OfAdaptersIsOfTheMergedModel) {
 env: {name: search_qa, train_worlds: 1, held_out_worlds: 1}
 lora: {rank: 3}
 )";
-  auto recipe = Recipe::parse(kRecipe, "tiny.yaml", {"model.path=" + folder.string()});
+  auto recipe = Recipe::parse(kRecipe, "tiny.yaml", {"model.path=" + folder.string(), "tokenizer.chat=chatml"});
   auto bundle = ModelBundle::make(*recipe);
   ASSERT_TRUE(bundle.ok()) << bundle.error().message;
   for (const NamedTensor& adapter : bundle->policy->adapters()) adapter.tensor.detach().add_(0.125);

@@ -211,7 +211,7 @@ TEST_F(Export, OverwritesNothingButWhatAnExportWrote) {
     return done ? std::string() : done.error().message;
   };
   ASSERT_TRUE(write_file_atomically(root_ / "file", "mine").ok());
-  EXPECT_THAT(problem(root_ / "file"), ::testing::HasSubstr("is no folder"));
+  EXPECT_THAT(problem(root_ / "file"), ::testing::HasSubstr("is not a folder"));
   EXPECT_EQ(problem(to / ""), "") << "a slash at the end is no reason";
   EXPECT_EQ(problem(to), "");
   ASSERT_TRUE(write_file_atomically(to / "notes.txt", "mine").ok());

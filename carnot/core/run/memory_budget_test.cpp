@@ -237,6 +237,7 @@ TEST(MemoryBudget, OfARankCountsTheExchangeAndItsOwnShareOfTheRollouts) {
   EXPECT_EQ(part_of(one_of_four, "optimizer"), (parameters + 3) / 4 * 8);
   MemorySettings shards = alone;
   shards.train.virtual_shards = 4;
+  shards.rollout.cache_tokens = 4096;  // the update is the peak
   EXPECT_EQ(part_of(shards, "gradients of the own slice"), 4 * parameters);
   EXPECT_EQ(part_of(shards, "travelling gradients"), 4 * parameters);
   // A model whose weights are more than its activations: four buckets of a million numbers each way.

@@ -208,7 +208,8 @@ TEST(RecordedRecipe, OfTheFirstVersionReadsPaperAsTodaysCarnot) {
   const std::string path = source_path("tests/golden/first_version/arpo.yaml");
   auto recorded = Recipe::load_recorded(path, {});
   ASSERT_TRUE(recorded) << recorded.error().message;
-  EXPECT_EQ(recorded->to_yaml(), recipe_of({"method=arpo", "rollout.old_log_probs=recompute"}).to_yaml())
+  EXPECT_EQ(recorded->to_yaml(),
+            recipe_of({"method=arpo", "rollout.old_log_probs=recompute", "dtype=float32"}).to_yaml())
       << "the default, then and now";
   EXPECT_THAT(Recipe::load_recorded(path, {"method.arpo.preset=paper"})->to_yaml(), HasSubstr("preset: paper"));
 

@@ -191,7 +191,8 @@ TEST(SftOnRows, AConversationHasTheTokensOfItsRollout) {
     turns += static_cast<int>(tree.turns.size());
     ASSERT_TRUE(tree.leaves[0].success);
     Group group{.uid = "t", .trees = {std::move(tree)}};
-    const auto rollout = demonstrations(rollout_rows(std::vector<Group>{group}, {}, {}));
+    const auto decode = [](std::span<const TokenId> tokens) { return small_tokenizer().decode(tokens); };
+    const auto rollout = demonstrations(rollout_rows(std::vector<Group>{group}, {}, decode));
     const auto row = demonstrations(messages_of(*factory, index, 9).dump());
     ASSERT_EQ(rollout.size(), 1u);
     EXPECT_EQ(row[0].tokens, rollout[0].tokens);

@@ -183,8 +183,8 @@ TEST(CompletionRequest, PromptsThatAreNoneAreRefused) {
   const auto problems_of = [](const std::string& fields) { return bad(read_completion_request("{" + fields + "}")); };
   EXPECT_THAT(problems_of(""), problem("prompt", "is missing"));
   EXPECT_THAT(problems_of(R"("prompt": "")"), problem("prompt", "is empty"));
-  EXPECT_THAT(problems_of(R"("prompt": [])"), problem("prompt", "a list of texts"));
-  EXPECT_THAT(problems_of(R"("prompt": {"a": 1})"), problem("prompt", "a list of texts"));
+  EXPECT_THAT(problems_of(R"("prompt": [])"), problem("prompt", "a list of strings"));
+  EXPECT_THAT(problems_of(R"("prompt": {"a": 1})"), problem("prompt", "a list of strings"));
   EXPECT_THAT(problems_of(R"("prompt": ["a", 5])"), problem("prompt[1]", "a string like the first, found 5"));
   EXPECT_THAT(problems_of(R"("prompt": [[5], []])"), problem("prompt[1]", "is empty"));
   EXPECT_THAT(problems_of(R"("prompt": [[5], "a"])"), problem("prompt[1]", "a list of token ids"));

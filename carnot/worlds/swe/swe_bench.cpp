@@ -78,7 +78,7 @@ class SweBenchRowReader {
     const bool is_list =
         list.is_array() && std::all_of(list.begin(), list.end(), [](const Json& one) { return one.is_string(); });
     if (!is_list)
-      problem(key, "expected a list of texts, found " + shown(list));
+      problem(key, "expected a list of strings, found " + shown(list));
     else
       for (const Json& one : list) found.push_back(one.get<std::string>());
     return found;

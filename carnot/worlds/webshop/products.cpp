@@ -48,7 +48,7 @@ class ShopRecord {
     std::vector<std::string> texts;
     if (value == nullptr) return texts;
     const bool all = value->is_array() && std::ranges::all_of(*value, [](const auto& v) { return v.is_string(); });
-    if (!all) problem(key, "a list of texts", value);
+    if (!all) problem(key, "a list of strings", value);
     if (all)
       for (const ShopJson& element : *value) texts.push_back(element.get<std::string>());
     return texts;

@@ -88,7 +88,7 @@ TEST(WordProblems, AreSolvedByTheirScriptInEitherStyleOfCalls) {
 }
 
 TEST(WordProblems, MayBeDemonstratedWithFewerOperationsThanTasksHave) {
-  const auto factory = prepared({{"operation_shares", "[0, 0, 1, 1]"}, {"demonstrated_shares", "[1, 1]"}});
+  const auto factory = prepared({{"operation_shares", "0,0,1,1"}, {"demonstrated_shares", "1,1"}});
   for (std::int64_t index = 0; index < 50; ++index) {
     EXPECT_THAT(factory->make_demonstrated(index, 0.5)->info().at("operations"), AnyOf("1", "2"));
     EXPECT_THAT(factory->make(Split::Train, index)->info().at("operations"), AnyOf("3", "4"));
