@@ -171,7 +171,7 @@ TEST_F(ExportGguf, HasHalvesWhereRowsAreNoWholeBlocks) {
 }
 
 TEST_F(ExportGguf, OfAdaptersIsOfTheMergedModel) {
-  const fs::path folder = recorded_model("smollm");
+  const fs::path folder = recorded_model("qwen2");
   constexpr const char* kRecipe = R"(
 env: {name: search_qa, train_worlds: 1, held_out_worlds: 1}
 lora: {rank: 3}
@@ -189,11 +189,9 @@ lora: {rank: 3}
   EXPECT_EQ(*read_file(root_ / "m.gguf"), exported(root_ / "merged", "f16"));
   EXPECT_NE(*read_file(root_ / "m.gguf"), exported(folder, "f16"));
 
-  replace(from / "tokenizer_config.json", "eos_token", "<nothing>");
   EXPECT_EQ(problem({.path = from, .output = root_ / "merged" / "x.gguf", .dtype = "float16", .gguf = "f16"}),
             "--gguf: " + from.string() + " holds adapters; expected --merge-lora\n" +
-                "--dtype: --gguf has the type of the weights; expected one of the two\n" + from.string() +
-                ": eos_token: \"<nothing>\" is no token");
+                "--dtype: --gguf has the type of the weights; expected one of the two");
   EXPECT_FALSE(fs::exists(root_ / "merged" / "x.gguf"));
 }
 
