@@ -111,87 +111,83 @@ bool is_text_format(const OrderedJson& value) {
   return value.is_object() && value.size() == 1 && json_member(value, "type") == "text";
 }
 
-const std::vector<Field>& fields() {
-  static const std::vector<Field> kFields = {
-      {"model", In::Both,
-       [](FieldReader& to, const OrderedJson& value) { to.request.model = to.text("model", value); }},
-      {"messages", In::Chat, read_messages},
-      {"tools", In::Chat, read_tools},
-      {"tool_choice", In::Chat, read_tool_choice},
-      {"prompt", In::Completions, read_prompt},
-      {"n", In::Both,
-       [](FieldReader& to, const OrderedJson& value) {
-         to.request.samples = to.count("n", value, 1, kMostChoices).value_or(1);
-       }},
-      {"temperature", In::Both,
-       [](FieldReader& to, const OrderedJson& value) {
-         if (!is_zero(value) && value.is_number() && value.get<double>() < kLeastTemperature)
-           return to.refuse("temperature", "0 or a number from 0.0001 on", value);
-         to.request.temperature = to.number("temperature", value, 0, 1e6, "0 or a number from 0.0001 on");
-       }},
-      {"top_p", In::Both,
-       [](FieldReader& to, const OrderedJson& value) {
-         to.request.top_p = to.number("top_p", value, 1e-9, 1, "a number above 0, at most 1");
-       }},
-      {"top_k", In::Both,
-       [](FieldReader& to, const OrderedJson& value) {  // vLLM's way to say "all" is -1
-         if (const auto count = to.count("top_k", value, -1, 1'000'000'000)) to.request.top_k = std::max(*count, 0);
-       }},
-      {"max_tokens", In::Both,
-       [](FieldReader& to, const OrderedJson& value) {
-         to.request.max_tokens = to.count("max_tokens", value, 1, 1'000'000'000);
-       }},
-      {"max_completion_tokens", In::Chat,
-       [](FieldReader& to, const OrderedJson& value) {
-         to.max_completion_tokens = to.count("max_completion_tokens", value, 1, 1'000'000'000);
-       }},
-      {"seed", In::Both,
-       [](FieldReader& to, const OrderedJson& value) {
-         if (const auto seed = to.integer("seed", value, INT64_MIN, INT64_MAX))
-           to.request.seed = static_cast<std::uint64_t>(*seed);
-       }},
-      {"stop", In::Both, read_stop},
-      {"logprobs", In::Chat,
-       [](FieldReader& to, const OrderedJson& value) { to.wants_log_probs = to.flag("logprobs", value); }},
-      {"logprobs", In::Completions,
-       [](FieldReader& to, const OrderedJson& value) {
-         to.request.likeliest = to.count("logprobs", value, 0, kMostLikeliest);
-       }},
-      {"top_logprobs", In::Chat,
-       [](FieldReader& to, const OrderedJson& value) {
-         to.top_log_probs = to.count("top_logprobs", value, 0, kMostLikeliest);
-       }},
-      {"stream", In::Both,
-       [](FieldReader& to, const OrderedJson& value) { to.request.stream = to.flag("stream", value); }},
-      {"stream_options", In::Both, read_stream_options},
-      {"return_token_ids", In::Both,
-       [](FieldReader& to, const OrderedJson& value) {
-         to.request.return_token_ids = to.flag("return_token_ids", value);
-       }},
+const std::vector<Field> kFields = {
+    {"model", In::Both, [](FieldReader& to, const OrderedJson& value) { to.request.model = to.text("model", value); }},
+    {"messages", In::Chat, read_messages},
+    {"tools", In::Chat, read_tools},
+    {"tool_choice", In::Chat, read_tool_choice},
+    {"prompt", In::Completions, read_prompt},
+    {"n", In::Both,
+     [](FieldReader& to, const OrderedJson& value) {
+       to.request.samples = to.count("n", value, 1, kMostChoices).value_or(1);
+     }},
+    {"temperature", In::Both,
+     [](FieldReader& to, const OrderedJson& value) {
+       if (!is_zero(value) && value.is_number() && value.get<double>() < kLeastTemperature)
+         return to.refuse("temperature", "0 or a number from 0.0001 on", value);
+       to.request.temperature = to.number("temperature", value, 0, 1e6, "0 or a number from 0.0001 on");
+     }},
+    {"top_p", In::Both,
+     [](FieldReader& to, const OrderedJson& value) {
+       to.request.top_p = to.number("top_p", value, 1e-9, 1, "a number above 0, at most 1");
+     }},
+    {"top_k", In::Both,
+     [](FieldReader& to, const OrderedJson& value) {  // vLLM's way to say "all" is -1
+       if (const auto count = to.count("top_k", value, -1, 1'000'000'000)) to.request.top_k = std::max(*count, 0);
+     }},
+    {"max_tokens", In::Both,
+     [](FieldReader& to, const OrderedJson& value) {
+       to.request.max_tokens = to.count("max_tokens", value, 1, 1'000'000'000);
+     }},
+    {"max_completion_tokens", In::Chat,
+     [](FieldReader& to, const OrderedJson& value) {
+       to.max_completion_tokens = to.count("max_completion_tokens", value, 1, 1'000'000'000);
+     }},
+    {"seed", In::Both,
+     [](FieldReader& to, const OrderedJson& value) {
+       if (const auto seed = to.integer("seed", value, INT64_MIN, INT64_MAX))
+         to.request.seed = static_cast<std::uint64_t>(*seed);
+     }},
+    {"stop", In::Both, read_stop},
+    {"logprobs", In::Chat,
+     [](FieldReader& to, const OrderedJson& value) { to.wants_log_probs = to.flag("logprobs", value); }},
+    {"logprobs", In::Completions,
+     [](FieldReader& to, const OrderedJson& value) {
+       to.request.likeliest = to.count("logprobs", value, 0, kMostLikeliest);
+     }},
+    {"top_logprobs", In::Chat,
+     [](FieldReader& to, const OrderedJson& value) {
+       to.top_log_probs = to.count("top_logprobs", value, 0, kMostLikeliest);
+     }},
+    {"stream", In::Both,
+     [](FieldReader& to, const OrderedJson& value) { to.request.stream = to.flag("stream", value); }},
+    {"stream_options", In::Both, read_stream_options},
+    {"return_token_ids", In::Both,
+     [](FieldReader& to, const OrderedJson& value) {
+       to.request.return_token_ids = to.flag("return_token_ids", value);
+     }},
 
-      neutral("presence_penalty", In::Both, "0", is_zero),
-      neutral("frequency_penalty", In::Both, "0", is_zero),
-      neutral("logit_bias", In::Both, "nothing", is_empty),
-      neutral("response_format", In::Chat, R"({"type": "text"})", is_text_format),
-      neutral("functions", In::Chat, "none, and tools instead", is_empty),
-      neutral("modalities", In::Chat, "[\"text\"]",
-              [](const OrderedJson& value) { return value == OrderedJson::array({"text"}); }),
-      neutral("echo", In::Completions, "false", is_false),
-      neutral("best_of", In::Completions, "1", [](const OrderedJson& value) { return value == 1; }),
-      neutral("suffix", In::Completions, "none", [](const OrderedJson& value) { return value == ""; }),
-      // How many calls there are is up to the model, as it is at OpenAI where this is true.
-      neutral("parallel_tool_calls", In::Chat, "true", [](const OrderedJson& value) { return value == true; }),
+    neutral("presence_penalty", In::Both, "0", is_zero),
+    neutral("frequency_penalty", In::Both, "0", is_zero),
+    neutral("logit_bias", In::Both, "nothing", is_empty),
+    neutral("response_format", In::Chat, R"({"type": "text"})", is_text_format),
+    neutral("functions", In::Chat, "none, and tools instead", is_empty),
+    neutral("modalities", In::Chat, "[\"text\"]",
+            [](const OrderedJson& value) { return value == OrderedJson::array({"text"}); }),
+    neutral("echo", In::Completions, "false", is_false),
+    neutral("best_of", In::Completions, "1", [](const OrderedJson& value) { return value == 1; }),
+    neutral("suffix", In::Completions, "none", [](const OrderedJson& value) { return value == ""; }),
+    // How many calls there are is up to the model, as it is at OpenAI where this is true.
+    neutral("parallel_tool_calls", In::Chat, "true", [](const OrderedJson& value) { return value == true; }),
 
-      ignored("user"),
-      ignored("metadata"),
-      ignored("store", In::Chat),
-      ignored("service_tier"),
-      ignored("safety_identifier"),
-      ignored("prompt_cache_key"),
-      ignored("prompt_cache_retention"),
-  };
-  return kFields;
-}
+    ignored("user"),
+    ignored("metadata"),
+    ignored("store", In::Chat),
+    ignored("service_tier"),
+    ignored("safety_identifier"),
+    ignored("prompt_cache_key"),
+    ignored("prompt_cache_retention"),
+};
 
 bool is_of(const Field& field, bool chat) { return field.in == In::Both || (field.in == In::Chat) == chat; }
 
@@ -217,12 +213,12 @@ ReadRequest read(std::string_view body, bool chat) {
   if (!json) return std::vector<FieldProblem>{{"", json.error().message}};
   FieldReader to(chat);
   std::vector<std::string> known;
-  for (const Field& field : fields())
+  for (const Field& field : kFields)
     if (is_of(field, chat)) known.emplace_back(field.name);
   for (const auto& [key, value] : json->items()) {
     if (value.is_null()) continue;
     bool read = false;
-    for (const Field& field : fields()) {
+    for (const Field& field : kFields) {
       if (!is_of(field, chat) || key != field.name) continue;
       field.read(to, value);
       read = true;

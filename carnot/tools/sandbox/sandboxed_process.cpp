@@ -288,6 +288,12 @@ void SandboxedProcess::wait_until_ready(std::chrono::milliseconds patience) {
   fail("the program ended before it was ready" + last_words());
 }
 
+void SandboxedProcess::order(const std::string& line) {
+  const NoPipeSignal quiet;
+  if (::write(control_.get(), line.data(), line.size()) != static_cast<ssize_t>(line.size()))
+    fail("was ended from outside");
+}
+
 CodeResult SandboxedProcess::run(const CodeCall& call) {
   CodeResult result;
   const Stopwatch watch;
@@ -295,12 +301,7 @@ CodeResult SandboxedProcess::run(const CodeCall& call) {
   const auto deadline =
       Clock::now() + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds)) + kGrace;
   const std::size_t most = static_cast<std::size_t>(limits_.output_kb) << 10;
-  const std::string order = "run " + std::to_string(seconds) + "\n";
-  {
-    const NoPipeSignal quiet;
-    if (::write(control_.get(), order.data(), order.size()) != static_cast<ssize_t>(order.size()))
-      fail("was ended from outside");
-  }
+  order("run " + std::to_string(seconds) + "\n");
   Outgoing request(request_, request_of(call)), input(input_, call.input);
   request.write();
   input.write();

@@ -45,6 +45,8 @@ class SandboxedProcess {
   CodeResult run(const CodeCall& call);
 
  private:
+  /// Writes to the launcher; throws SandboxFailure where that has ended.
+  void order(const std::string& line);
   std::string report_line(std::chrono::steady_clock::time_point deadline);
   std::string last_words();
   void kill();

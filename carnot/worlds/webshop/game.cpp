@@ -92,77 +92,79 @@ std::vector<int> WebShop::shown_results() const {
           state_.results.begin() + static_cast<std::ptrdiff_t>(end)};
 }
 
-std::vector<std::string> WebShop::texts() const {
-  std::vector<std::string> texts;
-  if (state_.page == ShopPage::Done) {
-    const std::string score = python_number({.value = reward_});
-    return {"Thank you for shopping with us!",
-            "Your code:",
-            "None",
-            "(Paste it in your MTurk interface.)",
-            "Purchased",
-            "asin",
-            product().asin,
-            "options",
-            chosen_json(state_),
-            "attrs",
-            "None",
-            "category",
-            "None",
-            "query",
-            "None",
-            "product category",
-            "None",
-            "Target",
-            "asin",
-            "options",
-            "attrs",
-            "price upper",
-            "instuction text",
-            "category",
-            "product category",
-            "query",
-            "Goal",
-            "None",
-            "Reward",
-            "Your score (min 0.0, max 1.0)",
-            score,
-            "Reward Details",
-            "None"};
+std::vector<std::string> WebShop::receipt() const {
+  return {"Thank you for shopping with us!",
+          "Your code:",
+          "None",
+          "(Paste it in your MTurk interface.)",
+          "Purchased",
+          "asin",
+          product().asin,
+          "options",
+          chosen_json(state_),
+          "attrs",
+          "None",
+          "category",
+          "None",
+          "query",
+          "None",
+          "product category",
+          "None",
+          "Target",
+          "asin",
+          "options",
+          "attrs",
+          "price upper",
+          "instuction text",
+          "category",
+          "product category",
+          "query",
+          "Goal",
+          "None",
+          "Reward",
+          "Your score (min 0.0, max 1.0)",
+          python_number({.value = reward_}),
+          "Reward Details",
+          "None"};
+}
+
+void WebShop::add_results(std::vector<std::string>& texts) const {
+  texts.push_back("Page " + std::to_string(state_.results_page) +
+                  " (Total results: " + std::to_string(state_.results.size()) + ")");
+  if (state_.results_page > 1) texts.emplace_back("< Prev");
+  texts.emplace_back("Next >");
+  for (const int number : shown_results()) {
+    const ShopProduct& shown = shop_->product(number);
+    texts.push_back(shown.asin);
+    add_stripped(texts, shown.title);
+    texts.push_back(shown.price_text());
   }
-  if (state_.page == ShopPage::Search)
-    return {"WebShop", "Instruction:", std::string(stripped(goal_.instruction)), "Search"};
-  texts = {"Instruction:", std::string(stripped(goal_.instruction)), "Back to Search"};
+}
+
+void WebShop::add_item(std::vector<std::string>& texts) const {
+  for (const ShopOption& option : product().options) {
+    add_stripped(texts, option.name);
+    for (const std::string& value : option.values) add_stripped(texts, value);
+  }
+  add_stripped(texts, product().title);
+  texts.push_back("Price: " + product().price_text());
+  texts.insert(texts.end(), {"Rating: N.A.", "Description", "Features", "Reviews", "Buy Now"});
+}
+
+std::vector<std::string> WebShop::texts() const {
+  if (state_.page == ShopPage::Done) return receipt();
+  const std::string instruction(stripped(goal_.instruction));
+  if (state_.page == ShopPage::Search) return {"WebShop", "Instruction:", instruction, "Search"};
+  std::vector<std::string> texts{"Instruction:", instruction, "Back to Search"};
   if (state_.page == ShopPage::Results) {
-    texts.push_back("Page " + std::to_string(state_.results_page) +
-                    " (Total results: " + std::to_string(state_.results.size()) + ")");
-    if (state_.results_page > 1) texts.emplace_back("< Prev");
-    texts.emplace_back("Next >");
-    for (const int number : shown_results()) {
-      const ShopProduct& shown = shop_->product(number);
-      texts.push_back(shown.asin);
-      add_stripped(texts, shown.title);
-      texts.push_back(shown.price_text());
-    }
+    add_results(texts);
     return texts;
   }
   texts.emplace_back("< Prev");
-  switch (state_.page) {
-    case ShopPage::Description: add_stripped(texts, product().description); break;
-    case ShopPage::Features:
-      for (const std::string& bullet : product().bullets) add_stripped(texts, bullet);
-      break;
-    case ShopPage::Item:
-      for (const ShopOption& option : product().options) {
-        add_stripped(texts, option.name);
-        for (const std::string& value : option.values) add_stripped(texts, value);
-      }
-      add_stripped(texts, product().title);
-      texts.push_back("Price: " + product().price_text());
-      texts.insert(texts.end(), {"Rating: N.A.", "Description", "Features", "Reviews", "Buy Now"});
-      break;
-    default: break;
-  }
+  if (state_.page == ShopPage::Description) add_stripped(texts, product().description);
+  if (state_.page == ShopPage::Features)
+    for (const std::string& bullet : product().bullets) add_stripped(texts, bullet);
+  if (state_.page == ShopPage::Item) add_item(texts);
   return texts;
 }
 

@@ -64,6 +64,9 @@ class WebShop final : public Game {
   std::vector<int> shown_results() const;
 
  private:
+  std::vector<std::string> receipt() const;
+  void add_results(std::vector<std::string>& texts) const;
+  void add_item(std::vector<std::string>& texts) const;
   std::vector<std::string> buttons() const;
   bool act(std::string_view action);
   void search(std::string keywords);
