@@ -59,8 +59,12 @@ class RowReader {
         read_messages(*found, out, question);
       else
         question = text_of(*found);
+      const bool is_answered = question.empty() && !out.history.empty() && out.history.back().role == "assistant";
+      if (trim(question).empty())
+        problem(question_,
+                is_answered ? "ends with the assistant; expected the user's question (sft.source takes demonstrations)"
+                            : "expected a non-empty string");
     }
-    if (trim(question).empty()) problem(question_.empty() ? "question" : question_, "expected a non-empty string");
     const std::map<std::string, std::string, std::less<>> own{{"question", question}};
     if (!columns_.system.empty()) out.system = fill_template(columns_.system, row, own);
     out.user = fill_template(columns_.prompt, row, own);

@@ -67,6 +67,8 @@ TEST(DatasetRows, SaysEveryProblemWithLineAndColumn) {
   EXPECT_THAT(problem("{\n"), HasSubstr("rows.jsonl:1"));
   EXPECT_THAT(problem(R"({"question": "q", "answer": {"x": 1}})"), HasSubstr("answer: expected a string, a number"));
   EXPECT_THAT(problem(R"({"prompt": [{"role": "user"}], "answer": "a"})"), HasSubstr("prompt[0]: expected a message"));
+  EXPECT_THAT(problem(R"({"messages": [{"role": "user", "content": "2+2?"}, {"role": "assistant", "content": "4"}]})"),
+              HasSubstr("messages: ends with the assistant; expected the user's question (sft.source"));
   EXPECT_THAT(problem("\n \n"), HasSubstr("no rows"));
 }
 
