@@ -190,7 +190,7 @@ class AemProxy final : public Analysis {
     add("", table.numbers("H - S"), "0.63", "55 of 64 (85.9 %)");
     add(", surprisal a token", table.numbers("H - S, a token"), "-", "-");
     report.tables = {std::move(table)};
-    report.figures = {{.title = "AEM's factor and the surprisal it stands for",
+    report.figures = {{.title = "AEM's factor and the surprisal it replaces",
                        .caption = "A point per state: a response's factor in its group, against how much less "
                                   "surprising it was than responses from its state are on average.",
                        .table = "states",

@@ -7,7 +7,7 @@ const std::vector<AnalysisEntry>& analyses() {
   constexpr auto kAem = "2605.00425", kAepo = "2510.14545", kA2tgpo = "2605.06200", kAent = "2509.03493",
                  kActfocus = "2605.14558";
   static const std::vector<AnalysisEntry> all = {
-      {"aem-proxy", kAem, Checkpoint, "AEM's factor against the surprisal that it stands for, measured by sampling",
+      {"aem-proxy", kAem, Checkpoint, "AEM's factor against the surprisal that it replaces, measured by sampling",
        aem_proxy},
       {"aem-drift", kAem, Checkpoint,
        "trains without responses of one sign of A (alpha - 1): does the entropy go where it should?", aem_drift},

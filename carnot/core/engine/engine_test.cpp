@@ -36,8 +36,8 @@ std::map<SequenceId, std::vector<TokenDraw>> run(Engine& engine) {
   return draws;
 }
 
-std::vector<reference::Draw> twin(const HashRunner& runner, const std::vector<TokenId>& prompt,
-                                  const SampleRequest& request) {
+std::vector<reference::Draw> slow_draws(const HashRunner& runner, const std::vector<TokenId>& prompt,
+                                        const SampleRequest& request) {
   return reference::decode({.prompt = prompt,
                             .key = request.key,
                             .temperature = request.sampling.temperature,
@@ -77,7 +77,7 @@ TEST(Engine, EqualsADecoderThatRecomputesThePrefixForEveryToken) {
       if (i % 3 == 2) request.sampling.temperature = 0;
       const SequenceId sequence = engine.start(prompt);
       engine.sample(sequence, request);
-      expected[sequence] = twin(runner, prompt, request);
+      expected[sequence] = slow_draws(runner, prompt, request);
     }
     const auto draws = run(engine);
     for (const auto& [sequence, twin_draws] : expected) expect_same(draws.at(sequence), twin_draws);
@@ -161,7 +161,7 @@ TEST(Engine, AForkedSequenceSamplesWhatAFreshOneWould) {
   const auto draws = run(engine);
   std::int64_t sampled = 0;
   for (std::uint64_t i = 0; i < 6; ++i) {
-    expect_same(draws.at(siblings[i]), twin(runner, prompt, request_of(i, 30)));
+    expect_same(draws.at(siblings[i]), slow_draws(runner, prompt, request_of(i, 30)));
     sampled += static_cast<std::int64_t>(draws.at(siblings[i]).size());
   }
   EXPECT_EQ(engine.metrics().rows - prefilled_rows, sampled) << "nothing of the prompt is computed again";
@@ -187,12 +187,12 @@ TEST(Engine, ASiblingMayForkAnywhereInsideAnotherAndBothGoOn) {
   }
   run(engine);
   for (const auto& [branch, prefix] : prefixes) {
-    const auto expected = twin(runner, prefix, request_of(prefix.size(), 25));
+    const auto expected = slow_draws(runner, prefix, request_of(prefix.size(), 25));
     const auto tokens = engine.tokens(branch);
     ASSERT_EQ(tokens.size(), prefix.size() + expected.size());
     for (std::size_t i = 0; i < expected.size(); ++i) EXPECT_EQ(tokens[prefix.size() + i], expected[i].token);
   }
-  const auto expected = twin(runner, prompt, whole);
+  const auto expected = slow_draws(runner, prompt, whole);
   const auto tokens = engine.tokens(first);
   ASSERT_EQ(tokens.size(), prompt.size() + 50);
   for (std::size_t i = 0; i < expected.size(); ++i) EXPECT_EQ(tokens[prompt.size() + i], expected[i].token);
@@ -206,7 +206,7 @@ TEST(Engine, ContinuesBehindAppendedTokensAsIfTheyHadBeenInThePrompt) {
   for (std::uint64_t turn = 0; turn < 4; ++turn) {
     SampleRequest request = request_of(0, 9);
     request.key.turn = turn;
-    const auto expected = twin(runner, context, request);
+    const auto expected = slow_draws(runner, context, request);
     engine.sample(sequence, request);
     expect_same(run(engine)[sequence], expected);
     for (const reference::Draw& draw : expected) context.push_back(draw.token);
@@ -222,7 +222,7 @@ TEST(Engine, ATurnSampledInTwoRequestsEqualsOneRequest) {
   const std::vector<TokenId> prompt = prompt_of(5, 2);
   SampleRequest request = request_of(4, 20);
   request.stop_tokens.clear();
-  const auto expected = twin(runner, prompt, request);
+  const auto expected = slow_draws(runner, prompt, request);
   const SequenceId sequence = engine.start(prompt);
   request.max_tokens = 6;
   engine.sample(sequence, request);
@@ -316,7 +316,7 @@ TEST(Engine, FinishesEverySequenceInACacheThatHoldsOnlyAFew) {
   for (const auto& [sibling, i] : siblings) {
     SampleRequest request = request_of(i, 70);
     request.stop_tokens.clear();
-    expect_same(draws.at(sibling), twin(runner, prompt, request));
+    expect_same(draws.at(sibling), slow_draws(runner, prompt, request));
   }
 }
 
@@ -335,7 +335,7 @@ TEST(Engine, TakesNoBlockFromASequenceThatHasRowsInTheSameStep) {
   EXPECT_TRUE(engine.step().tokens.empty()) << "the younger one waits";
   const std::vector<TokenDraw> rest = run(engine)[younger];
   draws.insert(draws.end(), rest.begin(), rest.end());
-  expect_same(draws, twin(runner, prompt, request));
+  expect_same(draws, slow_draws(runner, prompt, request));
 }
 
 TEST(Engine, DropsTheRequestOfASequenceThatAloneDoesNotFit) {
@@ -404,7 +404,7 @@ TEST(Engine, RandomLivesOfSequencesEqualTheReference) {
       for (auto& [sequence, known] : expected) {
         if (known.size() > 120 || random.chance(0.5)) continue;
         const SampleRequest request = request_of(draws++, 1 + static_cast<int>(random.below(20)));
-        for (const reference::Draw& draw : twin(runner, known, request)) known.push_back(draw.token);
+        for (const reference::Draw& draw : slow_draws(runner, known, request)) known.push_back(draw.token);
         engine.sample(sequence, request);
       }
       run(engine);

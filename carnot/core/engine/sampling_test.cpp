@@ -88,13 +88,13 @@ TEST(Sampling, MatchesTheDefinitionOnRandomRows) {
         random_logits(random, 1 + static_cast<int>(random.below(700)), 0.5 + random.uniform() * 4);
     const double uniform = random.uniform();
     const TokenDraw draw = sample(logits, options, uniform);
-    const reference::Draw twin =
+    const reference::Draw slow =
         reference::draw({logits.begin(), logits.end()},
                         {.temperature = options.temperature, .top_k = options.top_k, .top_p = options.top_p}, uniform);
-    ASSERT_EQ(draw.token, twin.token) << "trial " << trial;
-    EXPECT_NEAR(draw.log_prob, twin.log_prob, 2e-5);
-    EXPECT_NEAR(draw.entropy, twin.entropy, 2e-5);
-    EXPECT_NEAR(draw.logsumexp, twin.logsumexp, 2e-5);
+    ASSERT_EQ(draw.token, slow.token) << "trial " << trial;
+    EXPECT_NEAR(draw.log_prob, slow.log_prob, 2e-5);
+    EXPECT_NEAR(draw.entropy, slow.entropy, 2e-5);
+    EXPECT_NEAR(draw.logsumexp, slow.logsumexp, 2e-5);
   }
 }
 

@@ -143,8 +143,8 @@ TEST_P(Decoder, OneMicroBatchEqualsThree) {
 TEST(Weights, AreDrawnAlikeForEveryPrecision) {
   const ModelConfig config = small_decoder("qwen2");
   const Model single(config, 9, at::TensorOptions().dtype(at::kFloat)),
-      twin(config, 9, at::TensorOptions().dtype(at::kDouble));
-  EXPECT_TRUE(at::equal(single.head(), twin.head().to(at::kFloat)));
+      wide(config, 9, at::TensorOptions().dtype(at::kDouble));
+  EXPECT_TRUE(at::equal(single.head(), wide.head().to(at::kFloat)));
   const Model other(config, 10, at::TensorOptions().dtype(at::kFloat));
   EXPECT_FALSE(at::equal(single.head(), other.head()));
 }

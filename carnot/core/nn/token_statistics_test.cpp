@@ -109,12 +109,12 @@ TEST_P(TokenStatisticsOn, ClampedEntropyEqualsItsSlowReference) {
         const at::Tensor mix_T = random_matrix(stream, 1, 9)[0];
         (entropy_T * mix_T).sum().backward();
         for (std::int64_t t = 0; t < 9; ++t) {
-          const auto twin = reference::clamped_entropy(
+          const auto slow = reference::clamped_entropy(
               {logits.data_ptr<double>() + t * vocabulary, static_cast<std::size_t>(vocabulary)},
               clamped_entries(share, vocabulary));
-          EXPECT_NEAR(entropy_T[t].item<double>(), twin.entropy, 1e-12);
+          EXPECT_NEAR(entropy_T[t].item<double>(), slow.entropy, 1e-12);
           for (std::int64_t v = 0; v < vocabulary; ++v)
-            EXPECT_NEAR(logits.grad()[t][v].item<double>(), mix_T[t].item<double>() * twin.by_logit[v], 1e-12);
+            EXPECT_NEAR(logits.grad()[t][v].item<double>(), mix_T[t].item<double>() * slow.by_logit[v], 1e-12);
         }
       }
 }

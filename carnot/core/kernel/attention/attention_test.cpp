@@ -121,14 +121,14 @@ TYPED_TEST(Attention, EqualsTheDefinition) {
     const auto out = problem.forward();
     for (const auto& sequence : problem.sequences) {
       const auto first = problem.qkv.begin() + sequence.begin * problem.layer.width();
-      reference::AttentionInput twin{
+      reference::AttentionInput slow{
           .heads = shape.heads, .kv_heads = shape.kv_heads, .dim = shape.dim, .length = sequence.rows};
-      for (auto x = first; x != first + sequence.rows * problem.layer.width(); ++x) twin.qkv.push_back(widened(*x));
+      for (auto x = first; x != first + sequence.rows * problem.layer.width(); ++x) slow.qkv.push_back(widened(*x));
       if (shape.norms) {
-        twin.query_norm.assign(problem.query_norm.begin(), problem.query_norm.end());
-        twin.key_norm.assign(problem.key_norm.begin(), problem.key_norm.end());
+        slow.query_norm.assign(problem.query_norm.begin(), problem.query_norm.end());
+        slow.key_norm.assign(problem.key_norm.begin(), problem.key_norm.end());
       }
-      const auto expected = reference::attention(twin);
+      const auto expected = reference::attention(slow);
       const std::size_t offset = static_cast<std::size_t>(sequence.begin * shape.heads * shape.dim);
       for (std::size_t i = 0; i < expected.size(); ++i)
         ASSERT_NEAR(widened(out[offset + i]), expected[i], this->kTolerance) << "heads " << shape.heads << " at " << i;
@@ -174,25 +174,25 @@ TYPED_TEST(Attention, GradientMatchesFiniteDifferences) {
 
 /// The same numbers in float64.
 Problem<double> in_double(const Problem<BFloat16>& problem, const Shape& shape, const std::vector<int>& lengths) {
-  Problem<double> twin(shape, lengths);
+  Problem<double> wide(shape, lengths);
   const auto copy = [](const auto& from, std::vector<double>& to) {
     for (std::size_t i = 0; i < to.size(); ++i) to[i] = widened(from[i]);
   };
-  copy(problem.qkv, twin.qkv);
-  copy(problem.cosine, twin.cosine);
-  copy(problem.sine, twin.sine);
-  copy(problem.query_norm, twin.query_norm);
-  copy(problem.key_norm, twin.key_norm);
-  return twin;
+  copy(problem.qkv, wide.qkv);
+  copy(problem.cosine, wide.cosine);
+  copy(problem.sine, wide.sine);
+  copy(problem.query_norm, wide.query_norm);
+  copy(problem.key_norm, wide.key_norm);
+  return wide;
 }
 
 TEST(BFloat16Attention, HasTheGradientOfTheFloat64Path) {
   for (const Shape& shape : kShapes) {
     const std::vector<int> lengths{33, 5, 50};
     const Problem<BFloat16> problem(shape, lengths);
-    const Problem<double> twin = in_double(problem, shape, lengths);
+    const Problem<double> wide = in_double(problem, shape, lengths);
     const std::vector<BFloat16> out = problem.forward();
-    const std::vector<double> exact_out = twin.forward();
+    const std::vector<double> exact_out = wide.forward();
     RandomStream stream(6);
     std::vector<BFloat16> dout, dqkv(problem.qkv.size());
     std::vector<double> exact_dout, exact_dqkv(dqkv.size());
@@ -204,7 +204,7 @@ TEST(BFloat16Attention, HasTheGradientOfTheFloat64Path) {
     std::vector<double> exact_dquery(shape.dim, 0.0), exact_dkey(shape.dim, 0.0);
     attention_backward<BFloat16>(problem.layer, problem.qkv.data(), problem.positions.data(), problem.sequences,
                                  out.data(), dout.data(), dqkv.data(), dquery.data(), dkey.data());
-    attention_backward<double>(twin.layer, twin.qkv.data(), twin.positions.data(), twin.sequences, exact_out.data(),
+    attention_backward<double>(wide.layer, wide.qkv.data(), wide.positions.data(), wide.sequences, exact_out.data(),
                                exact_dout.data(), exact_dqkv.data(), exact_dquery.data(), exact_dkey.data());
     const auto error = [](const auto& got, const std::vector<double>& exact) {
       double sum = 0, size = 0;
