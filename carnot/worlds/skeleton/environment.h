@@ -6,7 +6,7 @@
 //   2. Write the bare world, a Game. If its turns should look like those of Sokoban and FrozenLake, stop there and
 //      hand it to RagenFactory (worlds/ragen/factory.h), which brings prompts, parsing and budgets.
 //   3. Otherwise write the conversation around it, an Environment, and the factory that makes tasks.
-//   4. Add a line to environments.cpp. The tests that every environment must pass (environments_test.cpp) and
+//   4. Add a line each to entries.h and worlds.cpp. The tests that every environment must pass (worlds_test.cpp) and
 //      `carnot env NAME` then know it.
 #pragma once
 
