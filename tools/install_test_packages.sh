@@ -30,4 +30,5 @@ install_set adapters -r python/requirements-adapters.txt -r python/requirements-
 install_set earlier_adapters verifiers==0.1.14 mcp==1.30.0
 install_set mcp mcp==2.3.0
 install_set clients openai-agents==0.24.0 openai==3.54.0
+install_set llama_cpp xllamacpp==2026.10.11549
 say "all test packages are in .venv and .cache/test_packages."

@@ -20,7 +20,7 @@ std::string bytes_of_hex(const std::string& hex) {
   return bytes;
 }
 
-// Recorded by tools/golden/gguf.py.
+// Recorded by tools/golden/gguf_files.py.
 TEST(GgufBlockType, OfEveryKindGivesTheBitsThatThePackageGgufGives) {
   const std::string text = read_maybe_compressed(recorded_path("gguf/blocks.jsonl.xz")).value();
   int types = 0;
@@ -39,7 +39,7 @@ TEST(GgufBlockType, OfEveryKindGivesTheBitsThatThePackageGgufGives) {
   EXPECT_EQ(types, 11);
 }
 
-// Recorded by tools/golden/gguf.py.
+// Recorded by tools/golden/gguf_files.py.
 TEST(GgufBlockType, ThatIsWrittenHasTheBytesThatThePackageGgufWrites) {
   const std::string text = read_maybe_compressed(recorded_path("gguf/quantized.jsonl.xz")).value();
   const std::vector<std::string_view> lines = split_lines(text);

@@ -35,7 +35,7 @@ struct Changed {
 
 GgufValue text(std::string_view value) { return {.kind = GgufKind::String, .bytes = value}; }
 
-// Recorded by tools/golden/gguf.py.
+// Recorded by tools/golden/gguf_files.py.
 TEST(GgufTokenizer, EncodesAsTheTokenizerThatTheFileWasMadeFrom) {
   const json expected = json::parse(read_file(recorded_path("gguf/expected.json")).value());
   EXPECT_EQ(expected.size(), 7u);

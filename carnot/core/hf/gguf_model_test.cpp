@@ -40,7 +40,7 @@ struct Changed {
   std::vector<std::unique_ptr<std::uint32_t>> numbers{};
 };
 
-// Recorded by tools/golden/gguf.py.
+// Recorded by tools/golden/gguf_files.py.
 TEST(GgufModel, HasTheShapeThatItsConfigJsonHas) {
   const json expected = json::parse(read_file(recorded_path("gguf/expected.json")).value());
   for (const char* name : {"smollm", "llama3", "qwen2", "qwen3"}) {

@@ -35,7 +35,7 @@ class Import : public ::testing::Test {
   fs::path root_;
 };
 
-// Recorded by tools/golden/gguf.py.
+// Recorded by tools/golden/gguf_files.py.
 TEST_F(Import, GivesTheBitsOfTheWeightsUnderTheirHuggingFaceNames) {
   const Json expected = Json::parse(read_file(recorded_path("gguf/expected.json")).value());
   for (const char* name : {"smollm", "llama3", "qwen2", "qwen3"}) {

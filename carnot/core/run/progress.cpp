@@ -14,6 +14,7 @@ constexpr int kNarrowestBar = 4;
 constexpr int kEchoedInterrupt = 2;  // "^C", which a terminal shows where the cursor is
 constexpr int kWidthOffATerminal = 119;
 constexpr double kLongestSilence = 600;  // seconds
+constexpr double kShareThatTells = 0.02;
 
 /// "[=====     ] "
 std::string bar(const Pace& pace, int width) {
@@ -29,7 +30,9 @@ void Pace::update(std::int64_t done, double now) {
 }
 
 std::optional<double> Pace::seconds_left(double now) const {
-  if (done_ == first_ || done_ >= total_) return std::nullopt;
+  const double share =
+      static_cast<double>(done_ - first_) / static_cast<double>(std::max<std::int64_t>(total_ - first_, 1));
+  if (share < kShareThatTells || done_ >= total_) return std::nullopt;
   const double seconds_a_unit = (updated_ - began_) / static_cast<double>(done_ - first_);
   return std::max(0.0, seconds_a_unit * static_cast<double>(total_ - done_) - (now - updated_));
 }

@@ -30,7 +30,8 @@ class Pace {
   std::int64_t done() const { return done_; }
   std::int64_t total() const { return total_; }
 
-  /// Seconds from `now` on, at the mean speed so far; none before a unit was finished here, or once all are.
+  /// Seconds from `now` on, at the mean speed so far. None before 2 % were finished here: where many units are in work
+  /// at once, the first take as long as all. None once all are.
   std::optional<double> seconds_left(double now) const;
 
  private:

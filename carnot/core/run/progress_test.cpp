@@ -37,6 +37,14 @@ TEST(Progress, PrintsALineAboutLongStagesNowAndThenOffATerminal) {
   EXPECT_EQ(std::count(hours.begin(), hours.end(), '\n'), 64) << "every ten minutes";
 }
 
+TEST(Progress, EstimatesNoTimeFromTheFirstOfManyUnits) {
+  Pace pace(100, 500, 0);
+  pace.update(107, 60);
+  EXPECT_EQ(pace.seconds_left(60), std::nullopt);
+  pace.update(108, 60);
+  EXPECT_EQ(pace.seconds_left(60), 60.0 / 8 * 392);
+}
+
 TEST(Progress, RedrawsOneLineOnATerminal) {
   std::ostringstream out;
   double time = 0;

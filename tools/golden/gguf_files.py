@@ -3,7 +3,7 @@
 
 Run from the repository root with:
     pip install gguf==0.19.0 numpy==2.4.6 tokenizers==0.23.3 sentencepiece==0.2.3
-    python3 -P tools/golden/gguf.py   # -P: this file is not the package
+    python3 tools/golden/gguf_files.py
 
 blocks.jsonl.xz   a line per tensor type: random blocks and the float32 numbers that gguf.dequantize makes of them, both
                   as hexadecimal bytes.
