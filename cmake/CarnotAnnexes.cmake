@@ -1,6 +1,8 @@
 # The parts of the program besides the core. Rooms of an annex that is off are compiled only where a test needs them, so
 # that a build folder can add annexes later without compiling anything twice.
 
+set(CARNOT_ALL_WORLDS agent alfworld dataset frozen_lake gsm8k open_qa process search_qa skeleton sokoban sudoku swe
+                      webshop word_problems)
 set(CARNOT_WORLDS all CACHE STRING "Environments of the program: all, or a list such as search_qa;dataset")
 option(CARNOT_TOOLS "Tools beyond calculator and search: Python, MCP servers, the web, and the command tool" ON)
 option(CARNOT_RETRIEVAL "The command retriever, and search by sentence encoders" ON)
@@ -24,7 +26,7 @@ function(carnot_has condition)
 endfunction()
 
 function(carnot_choose_annexes)
-  foreach(world agent alfworld dataset frozen_lake gsm8k open_qa process search_qa skeleton sokoban sudoku swe webshop word_problems)
+  foreach(world ${CARNOT_ALL_WORLDS})
     if(CARNOT_WORLDS STREQUAL all OR world IN_LIST CARNOT_WORLDS)
       carnot_has(TRUE ${world})
     else()

@@ -2,7 +2,8 @@
 // the choices are.
 //
 // To add an environment:
-//   1. Copy this folder, rename, and list source and test in carnot/worlds/CMakeLists.txt.
+//   1. Copy this folder, rename, and add a room to carnot/worlds/CMakeLists.txt and its name to
+//      cmake/CarnotAnnexes.cmake.
 //   2. Write the bare world, a Game. If its turns should look like those of Sokoban and FrozenLake, stop there and
 //      hand it to RagenFactory (worlds/ragen/factory.h), which brings prompts, parsing and budgets.
 //   3. Otherwise write the conversation around it, an Environment, and the factory that makes tasks.
