@@ -82,7 +82,7 @@ class Comparer {
     if (!is_start_finished(start.run.run_folder)) {
       const Stopwatch watch;
       const auto end = run_apart(start.sft.steps > 0 ? run_sft : run_training, start, control_);
-      if (!end || *end == RunEnd::Interrupted) return end;
+      if (!end || *end != RunEnd::Complete) return end;
       const double took = watch.seconds();
       remaining_.add_start(took);
       say(who + "start  " + clock_time(took));
@@ -97,6 +97,7 @@ class Comparer {
       const double took = watch.seconds();
       if (end) remaining_.add_run(took);
       if (!end) problems_[recipe.run.run_folder] = end.error().message;
+      if (end && *end == RunEnd::Alarm) problems_[recipe.run.run_folder] = "an alarm ended it (alarm.stop)";
       ++done_;
       CARNOT_ASSIGN_OR_RETURN(const auto written, write_report());
       say(who + line_of(written.contestants[c], planned.seed) + "  " + clock_time(took) + "  " + place());

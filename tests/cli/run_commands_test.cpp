@@ -139,6 +139,32 @@ TEST(TrainCommand, EvaluatesEachRowOfATestFileOnce) {
   EXPECT_EQ(after.at("tasks"), 2);
 }
 
+TEST(TrainCommand, EndsWithAStatusOfItsOwnWhereAnAlarmOfTheRecipeStarts) {
+  const ScratchFolder scratch;
+  // An untrained model answers none of them, and the scorer gives 0 to all that it says.
+  const std::string file = scratch.write("rows.jsonl",
+                                         "{\"question\": \"2+2?\", \"answer\": \"4\"}\n"
+                                         "{\"question\": \"3+3?\", \"answer\": \"6\"}\n");
+  const std::string recipe = tiny_recipe(
+      scratch, "{name: dataset, train_file: " + file + ", test_file: " + file + ", max_response_tokens: 8}");
+  const auto ended = run_carnot({"train", recipe, "alarm.stop=[no_signal]"});
+  EXPECT_EQ(ended.exit, 3) << ended.err;
+  EXPECT_THAT(ended.out, HasSubstr("\nALARM no_signal after step 2: every score since the start is 0 (2 steps).\n"));
+  EXPECT_THAT(ended.out, HasSubstr("\n  For example: score 0, response: "));
+  EXPECT_THAT(ended.out, HasSubstr("Ended by the alarm no_signal after training step 2; a checkpoint is written."));
+  EXPECT_EQ(steps_logged(scratch), 2u);
+  EXPECT_THAT(*read_file(scratch.path("run/metrics.jsonl")), HasSubstr("\"alarms/no_signal\":1"));
+  EXPECT_EQ(run_carnot({"eval", scratch.path("run")}).exit, 0);
+
+  const auto resumed = run_carnot({"train", recipe, "alarm.stop=[no_signal]", "train.steps=4"});
+  EXPECT_EQ(resumed.exit, 0) << resumed.err;
+  EXPECT_EQ(steps_logged(scratch), 4u);
+  EXPECT_THAT(resumed.out, Not(HasSubstr("ALARM no_signal"))) << "the alarm lasts, and is not raised again";
+  const auto page = run_carnot({"view", scratch.path("run")});
+  EXPECT_EQ(page.exit, 0) << page.err;
+  EXPECT_THAT(page.out, HasSubstr("Alarm no_signal in steps 2 to 4"));
+}
+
 /// The number in front of "MiB  in all".
 int predicted_megabytes(const std::string& dry_run) {
   const std::size_t end = dry_run.rfind(" MiB  in all");

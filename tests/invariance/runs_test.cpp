@@ -83,6 +83,15 @@ TEST_F(Runs, StoppedInAnEvaluationBetweenStepsRepeatItBeforeTheyContinue) {
   EXPECT_TRUE(metrics("stopped")[1].contains("val-core/search_qa/success/mean@1"));
 }
 
+TEST_F(Runs, StoppedAndResumedRaiseTheAlarmsOfTheUninterruptedRun) {
+  const auto steps = expect_resumes({"alarm.steps=3", "alarm.truncated=0", "alarm.entropy_rise=1e-9"}, 8);
+  ASSERT_EQ(steps.size(), 4u);
+  std::set<std::string> raised;
+  for (const auto& [name, value] : steps[3].items())
+    if (name.starts_with("alarms/") && !steps[1].contains(name)) raised.insert(name);
+  EXPECT_FALSE(raised.empty()) << "an alarm that begins before the stop and starts after it";
+}
+
 TEST_F(Runs, AnEvaluationsBarMovesAndIsStoppedInBetween) {
   auto recipe = Recipe::parse(kTinyRecipe, "tiny.yaml", {});
   const auto bundle = ModelBundle::make(*recipe);

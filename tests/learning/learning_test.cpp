@@ -38,6 +38,7 @@ TEST_P(Learning, ReinforcementRaisesSuccessOnHeldOutQuestions) {
   std::ostringstream out;
   const auto end = run_training(*recipe, {.out = out});
   ASSERT_TRUE(end.ok()) << end.error().message;
+  EXPECT_EQ(out.str().find("ALARM"), std::string::npos) << out.str();
   const auto before = load_evaluation(folder, "before", ""), after = load_evaluation(folder, "after", "");
   ASSERT_TRUE(before.ok() && after.ok());
   std::cout << evaluation_table({{"before", before->evaluation}, {"after", after->evaluation}}, "");

@@ -15,6 +15,7 @@ enum class Exit : int {
   Success = 0,
   Failure = 1,        ///< bad input, or a run that failed; the message is on standard error
   Usage = 2,          ///< the command line could not be understood
+  Alarm = 3,          ///< an alarm ended the run (alarm.stop); a checkpoint is written
   Internal = 70,      ///< a bug
   GroupLost = 75,     ///< another rank ended or hangs; the same command, started again, continues
   Interrupted = 130,  ///< stopped by a signal

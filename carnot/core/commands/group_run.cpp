@@ -23,7 +23,7 @@ Exit end_of_rank(const Result<RunEnd>& end, const Console& console, int rank) {
   if (rank == 0) return ended(end, console);
   // Ranks end alike, and rank 0 has said why.
   if (!end) return Exit::Failure;
-  return *end == RunEnd::Interrupted ? Exit::Interrupted : Exit::Success;
+  return exit_of(*end);
 }
 
 }  // namespace

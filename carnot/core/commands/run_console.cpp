@@ -19,10 +19,19 @@ RunControl prepare_run(const Console& console, StopLeaves leaves) {
       .out = console.out, .terminal = console.terminal, .columns = terminal_columns, .stop_requested = stop_requested};
 }
 
+Exit exit_of(RunEnd end) {
+  switch (end) {
+    case RunEnd::Interrupted: return Exit::Interrupted;
+    case RunEnd::Alarm: return Exit::Alarm;
+    case RunEnd::Complete: break;
+  }
+  return Exit::Success;
+}
+
 Exit ended(const Result<RunEnd>& end, const Console& console) {
   console.out << std::flush;
   if (!end) return report(console, end.error());
-  return *end == RunEnd::Interrupted ? Exit::Interrupted : Exit::Success;
+  return exit_of(*end);
 }
 
 }  // namespace carnot

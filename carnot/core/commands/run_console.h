@@ -13,7 +13,9 @@ void prepare_to_compute();
 /// The same; the first SIGINT or SIGTERM asks the run to stop, the second leaves at once.
 RunControl prepare_run(const Console& console, StopLeaves leaves);
 
-/// Success or Interrupted, or what report() says.
+Exit exit_of(RunEnd end);
+
+/// exit_of(), or what report() says.
 Exit ended(const Result<RunEnd>& end, const Console& console);
 
 }  // namespace carnot

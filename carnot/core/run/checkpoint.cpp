@@ -49,6 +49,7 @@ std::string state_json(std::int64_t step, const CheckpointParts& parts, const Ru
                      .sampled_tokens = parts.sampled_tokens,
                      .kernels = own_kernels(run),
                      .coefficients = parts.coefficients,
+                     .alarms = parts.alarms,
                      .unwritten_metrics = parts.unwritten_metrics};
   if (parts.optimizer) state.optimizer = counts_of(*parts.optimizer);
   if (parts.critic_optimizer) state.critic_optimizer = counts_of(*parts.critic_optimizer);

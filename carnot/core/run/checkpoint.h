@@ -26,6 +26,7 @@ struct CheckpointParts {
   Optimizer* critic_optimizer = nullptr;
   std::int64_t sampled_tokens = 0;                    ///< by all training steps so far
   std::map<std::string, double> coefficients{};       ///< that change from step to step (adaptive KL, entropy bonus)
+  std::map<std::string, double> alarms{};             ///< AlarmWatch::memory()
   std::map<std::string, double> unwritten_metrics{};  ///< of the step, where its evaluation is still to be made
 };
 

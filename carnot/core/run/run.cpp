@@ -74,10 +74,8 @@ Result<RunEnd> sft_before_training(Run& run, ModelBundle& bundle) {
   return sft_stage(run, bundle, started.plan);
 }
 
-void track_evaluation(Run& run, std::string_view stage, std::int64_t step, const EvaluatedGroups& evaluated) {
-  run.tracking.metrics(
-      stage, step,
-      evaluation_metrics(evaluated.evaluation, run.recipe.environment_name, run.recipe.evaluation.samples));
+StepMetrics metrics_of(const Run& run, const EvaluatedGroups& evaluated) {
+  return evaluation_metrics(evaluated.evaluation, run.recipe.environment_name, run.recipe.evaluation.samples);
 }
 
 /// Runs the stages and reports the end to the tracker.
@@ -85,6 +83,8 @@ Result<RunEnd> tracked(Run& run, const std::function<Result<RunEnd>()>& stages) 
   auto end = stages();
   if (!end)
     run.tracking.end("failed", end.error().message);
+  else if (*end == RunEnd::Alarm)
+    run.tracking.end("failed", "an alarm ended the run (alarm.stop)");
   else
     run.tracking.end(*end == RunEnd::Complete ? "complete" : "interrupted");
   return end;
@@ -147,14 +147,15 @@ Result<RunEnd> train_from(Run& run, ModelBundle& bundle, const StartPlan& plan) 
     CARNOT_ASSIGN_OR_RETURN(auto evaluated, evaluation(run, "before", bundle, trainer.engine()));
     if (!evaluated) return stopped(run, "in the evaluation before training; what SFT learned is kept");
     before = std::move(evaluated);
-    track_evaluation(run, kTrainingStage, 0, *before);
+    run.tracking.metrics(kTrainingStage, 0, metrics_of(run, *before));
   }
-  const auto end = reinforcement_stage(run, bundle, trainer, state);
-  if (!end || *end == RunEnd::Interrupted) return end;
+  const bool begins = before && state.step == 0;
+  const auto end = reinforcement_stage(run, bundle, trainer, state, begins ? metrics_of(run, *before) : StepMetrics());
+  if (!end || *end != RunEnd::Complete) return end;
   const auto after = evaluation_stage(run, "after", bundle, trainer.engine());
   if (!after) return after.error();
   if (!*after) return stopped(run, "in the evaluation after training; a checkpoint is written");
-  track_evaluation(run, kTrainingStage, run.trained_steps, **after);
+  run.tracking.metrics(kTrainingStage, run.trained_steps, metrics_of(run, **after));
   CARNOT_RETURN_IF_ERROR(summary_stage(run, bundle, before, **after));
   return RunEnd::Complete;
 }
@@ -168,7 +169,7 @@ Result<RunEnd> sft_from(Run& run, ModelBundle& bundle, const StartPlan& plan) {
     const auto after = evaluation_stage(run, "after", bundle, *generation.engine);
     if (!after) return after.error();
     if (!*after) return stopped(run, "in the evaluation after SFT; a checkpoint is written");
-    track_evaluation(run, kSftStage, run.recipe.sft.steps, **after);
+    run.tracking.metrics(kSftStage, run.recipe.sft.steps, metrics_of(run, **after));
     run.control.out << evaluation_table({{"after", (*after)->evaluation}}, run.recipe.evaluation.breakdown);
   }
   run.control.out << "\nRun folder: " << run.folder.root.string() << "\n";

@@ -32,8 +32,8 @@ struct RunControl {
   std::shared_ptr<Collectives> group = std::make_shared<OneProcess>();
 };
 
-/// How a command ended well.
-enum class RunEnd { Complete, Interrupted };
+/// How a command ended. Alarm: one of alarm.stop ended the run, with a checkpoint.
+enum class RunEnd { Complete, Interrupted, Alarm };
 
 /// SFT, evaluation, reinforcement learning, evaluation, summary. Resumes where the recipe says so, with the
 /// settings that the run was made with (run/recorded_settings.h). Holds the folder's lock, as the next two do.

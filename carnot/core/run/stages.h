@@ -73,7 +73,9 @@ Result<std::optional<EvaluatedGroups>> kept_or_new_evaluation(Run& run, const st
 
 /// All steps after `start`. A step that the user stops before its update has not happened; one that is stopped in the
 /// evaluation after it is in the checkpoint, with its metrics, and the resumed run begins with the evaluation.
-Result<RunEnd> reinforcement_stage(Run& run, ModelBundle& bundle, Trainer& trainer, const TrainerState& start);
+/// `before`: metrics of the evaluation before step 1, where `start` is there and an evaluation was made.
+Result<RunEnd> reinforcement_stage(Run& run, ModelBundle& bundle, Trainer& trainer, const TrainerState& start,
+                                   const StepMetrics& before);
 
 /// Table, transcripts, summary.json; `before` where there was such an evaluation.
 Status summary_stage(Run& run, const ModelBundle& bundle, const std::optional<EvaluatedGroups>& before,

@@ -39,6 +39,11 @@ RunEnd stopped(Run& run, const std::string& where) {
   return RunEnd::Interrupted;
 }
 
+RunEnd ended_by_alarm(Run& run, const std::string& names, const std::string& where) {
+  run.progress.print("Ended by the alarm " + names + " " + where + ".\n" + how_to_continue(run));
+  return RunEnd::Alarm;
+}
+
 Error ended_by(const Run& run, const std::string& why) {
   return {why + ". A checkpoint is written. " + how_to_continue(run)};
 }

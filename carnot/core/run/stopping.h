@@ -24,6 +24,9 @@ std::string how_to_continue(const Run& run);
 /// Tells the user that the run stopped `where`, and how it continues.
 RunEnd stopped(Run& run, const std::string& where);
 
+/// The same of a run that alarms of these names ended (alarm.stop).
+RunEnd ended_by_alarm(Run& run, const std::string& names, const std::string& where);
+
 /// The end of a run that cannot continue, with a checkpoint behind it.
 Error ended_by(const Run& run, const std::string& why);
 

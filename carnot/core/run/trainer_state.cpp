@@ -48,6 +48,7 @@ std::string trainer_state_json(const TrainerState& state) {
   if (state.optimizer) json["optimizer"] = counts_json(*state.optimizer);
   if (state.critic_optimizer) json["critic_optimizer"] = counts_json(*state.critic_optimizer);
   json["coefficients"] = state.coefficients;
+  if (!state.alarms.empty()) json["alarms"] = state.alarms;
   if (!state.unwritten_metrics.empty()) json["unwritten_metrics"] = state.unwritten_metrics;
   return json.dump(2, ' ', false, OrderedJson::error_handler_t::replace) + "\n";
 }
@@ -67,6 +68,7 @@ Result<TrainerState> parse_trainer_state(std::string_view text, const std::strin
   read_counts(fields, "optimizer", state.optimizer);
   read_counts(fields, "critic_optimizer", state.critic_optimizer);
   read_numbers(fields, "coefficients", false, state.coefficients);
+  if (fields.find("alarms") != nullptr) read_numbers(fields, "alarms", false, state.alarms);
   if (fields.find("unwritten_metrics") != nullptr)
     read_numbers(fields, "unwritten_metrics", true, state.unwritten_metrics);
   if (!problems.empty()) return join_errors(problems);

@@ -27,6 +27,7 @@ struct TrainerState {
   std::optional<UpdateCounts> optimizer{};
   std::optional<UpdateCounts> critic_optimizer{};
   std::map<std::string, double> coefficients{};       ///< that change from step to step (adaptive KL, entropy bonus)
+  std::map<std::string, double> alarms{};             ///< what AlarmWatch keeps (alarm/watch.h)
   std::map<std::string, double> unwritten_metrics{};  ///< of the step, where its evaluation is still to be made
 
   bool operator==(const TrainerState&) const = default;

@@ -21,6 +21,7 @@ TEST(TrainerStateFile, ComesBackAsWritten) {
                            .optimizer = UpdateCounts{.updates = 5, .skipped = 2},
                            .critic_optimizer = UpdateCounts{.updates = 4},
                            .coefficients = {{"kl", 0.1}, {"entropy", -1e-300}},
+                           .alarms = {{"no_signal/on", 1}, {"high_entropy/first", 0.125}},
                            .unwritten_metrics = {{"actor/lr", 1e-4}}};
   EXPECT_EQ(parse_trainer_state(trainer_state_json(state), "trainer_state.json").value(), state);
   const TrainerState plain{};

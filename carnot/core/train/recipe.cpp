@@ -162,6 +162,7 @@ Result<Recipe> resolved(ConfigReader& reader) {
   reader.read("train", recipe.train);
   reader.read("critic", recipe.critic);
   reader.read("memory", recipe.memory);
+  reader.read("alarm", recipe.alarm);
   reader.read("eval", recipe.evaluation);
   reader.read("track", recipe.track);
   reader.read("distributed", recipe.distributed);
@@ -299,6 +300,7 @@ FieldTable Recipe::table() {
   table.add("train", train);
   table.add("critic", critic);
   table.add("memory", memory);
+  table.add("alarm", alarm);
   table.add("eval", evaluation);
   table.add("track", track);
   table.add("distributed", distributed);

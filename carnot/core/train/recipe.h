@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "carnot/core/alarm/options.h"
 #include "carnot/core/base/result.h"
 #include "carnot/core/collectives/options.h"
 #include "carnot/core/config/printer.h"
@@ -31,6 +32,7 @@ struct Recipe {
   TrainOptions train{};
   CriticOptions critic{};
   MemoryOptions memory{};
+  AlarmOptions alarm{};
   EvaluationOptions evaluation{};
   TrackOptions track{};
   ProcessGroupOptions distributed{};

@@ -3,8 +3,11 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <set>
+#include <tuple>
 
 #include "carnot/core/base/statistics.h"
+#include "carnot/core/data/tool_call.h"
 #include "carnot/core/loss/ratio.h"
 
 namespace carnot {
@@ -123,7 +126,7 @@ struct Sums {
 std::map<std::string, double> trajectory_metrics(std::span<const Trajectory> trajectories,
                                                  const std::string& environment) {
   std::map<std::string, double> metrics;
-  Spread score, reward, length, turns, success, infra, clipped, calls, invalid;
+  Spread score, reward, length, turns, success, infra, clipped, calls, failed_calls, invalid;
   std::map<std::string, Spread> measures;
   EntropySpreads entropy;
   std::map<int, std::pair<double, bool>> first_reward;  // of each group, and whether another differs
@@ -140,6 +143,7 @@ std::map<std::string, double> trajectory_metrics(std::span<const Trajectory> tra
     int tool_calls = 0;
     for (int k = 0; k < view.num_turns(); ++k) {
       tool_calls += view.turn(k).tool.empty() ? 0 : 1;
+      if (!view.turn(k).tool.empty()) failed_calls.add(is_failed_call(view.turn(k)) ? 1 : 0);
       invalid.add(view.turn(k).valid_action ? 0 : 1);
     }
     calls.add(tool_calls);
@@ -153,6 +157,7 @@ std::map<std::string, double> trajectory_metrics(std::span<const Trajectory> tra
   length.write(metrics, "response_length");
   turns.write(metrics, "num_turns");
   calls.write(metrics, "tool_call_counts");
+  failed_calls.write_mean(metrics, "tool_call_errors");
   clipped.write_mean(metrics, "response_length/clip_ratio");
   success.write_mean(metrics, "env/" + environment + "/success");
   infra.write_mean(metrics, "env/" + environment + "/infra_error");
@@ -163,6 +168,19 @@ std::map<std::string, double> trajectory_metrics(std::span<const Trajectory> tra
   for (const auto& [group, state] : first_reward) dead.add(state.second ? 0 : 1);
   dead.write_mean(metrics, "frac_reward_zero_std");
   return metrics;
+}
+
+double duplicate_tasks(std::span<const Group> groups) {
+  std::set<std::tuple<std::vector<TokenId>, std::vector<std::string>, std::map<std::string, std::string>>> tasks;
+  std::size_t counted = 0;
+  for (const Group& group : groups) {
+    if (group.trees.empty() || group.trees.front().turns.empty()) continue;
+    const Turn& first = group.trees.front().turns.front();
+    tasks.emplace(std::vector<TokenId>(first.tokens.begin(), first.tokens.begin() + first.sampled_begin),
+                  group.ground_truth, group.info);
+    ++counted;
+  }
+  return counted == 0 ? 0 : static_cast<double>(counted - tasks.size()) / static_cast<double>(counted);
 }
 
 std::map<std::string, double> credit_metrics(std::span<const Trajectory> trajectories, const CreditTable& credit) {

@@ -16,6 +16,9 @@ namespace carnot {
 std::map<std::string, double> trajectory_metrics(std::span<const Trajectory> trajectories,
                                                  const std::string& environment);
 
+/// The share of groups whose task an earlier one has: the same first prompt, ground truth and info; 0 without groups.
+double duplicate_tasks(std::span<const Group> groups);
+
 /// Advantages, weights, clip scales, and the critic's values and targets, over the sampled tokens of trajectories that
 /// count.
 std::map<std::string, double> credit_metrics(std::span<const Trajectory> trajectories, const CreditTable& credit);

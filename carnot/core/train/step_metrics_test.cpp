@@ -124,6 +124,39 @@ TEST(StepMetrics, OfUpdatesAreBitwiseEqualWhenAbsentMembersAreRemoved) {
   EXPECT_GT(absent, 20);
 }
 
+TEST(StepMetrics, CountToolCallsThatFail) {
+  std::vector<Group> groups(1);
+  Tree& tree = groups[0].trees.emplace_back();
+  for (const char* status : {"ok", "empty", "timeout", ""}) {
+    Turn& turn = tree.turns.emplace_back();
+    turn.parent = static_cast<int>(tree.turns.size()) - 2;
+    turn.tool = "search";
+    turn.status = status;
+  }
+  tree.turns.emplace_back().parent = 3;
+  tree.leaves.push_back({.turn = 4});
+  EXPECT_EQ(trajectory_metrics(trajectories(groups), "maze").at("tool_call_errors"), 0.25);
+  for (Turn& turn : tree.turns) turn.tool.clear();
+  EXPECT_FALSE(trajectory_metrics(trajectories(groups), "maze").contains("tool_call_errors"));
+}
+
+TEST(StepMetrics, CountGroupsThatRepeatATask) {
+  std::vector<Group> groups(4);
+  for (std::size_t g = 0; g < groups.size(); ++g) {
+    Turn& first = groups[g].trees.emplace_back().turns.emplace_back();
+    first.tokens = {1, 2, static_cast<TokenId>(3 + g)};
+    first.sampled_begin = 2;
+    first.sampled_end = 3;
+  }
+  EXPECT_EQ(duplicate_tasks(groups), 0.75);
+  groups[1].trees[0].turns[0].tokens[1] = 7;
+  groups[2].ground_truth = {"yes"};
+  EXPECT_EQ(duplicate_tasks(groups), 0.25);
+  groups[3].info["level"] = "2";
+  EXPECT_EQ(duplicate_tasks(groups), 0);
+  EXPECT_EQ(duplicate_tasks({}), 0);
+}
+
 TEST(StepMetrics, OfUpdatesAreInTheManual) {
   const std::string manual = *read_file(source_path("docs/metrics.md"));
   RandomStream random(5);

@@ -229,6 +229,7 @@ std::optional<TrainingStep> Trainer::roll_out_and_measure(std::int64_t step, con
   out.credit = run_credit(credit_chain(recipe_.method, objective_.kl_in_reward), views);
   clock.lap(out.metrics, "adv");
   out.metrics.merge(trajectory_metrics(views, recipe_.environment_name));
+  out.metrics["rollout/duplicate_tasks"] = duplicate_tasks(out.groups);
   out.metrics.merge(credit_metrics(views, out.credit));
   out.metrics.merge(mismatch_metrics(views, objective_.importance_cap));
   if (const auto kl = kl_to_reference(views); kl && objective_.kl_in_reward > 0)

@@ -9,7 +9,9 @@
 #include "carnot/core/cli/run_files.h"
 #include "carnot/core/data/rollout_file.h"
 #include "carnot/core/run/find_run.h"
+#include "carnot/core/run/run_folder.h"
 #include "carnot/core/train/explanation.h"
+#include "carnot/view/alarm_notes.h"
 #include "carnot/view/inspect_log.h"
 #include "carnot/view/page.h"
 
@@ -155,9 +157,15 @@ std::vector<std::pair<std::string, std::string>> facts_of(const Source& source) 
           {"seed", std::to_string(source.recipe->run.seed)}};
 }
 
+std::vector<std::string> alarms_of(const Source& source) {
+  if (source.run.empty()) return {};
+  const auto metrics = read_file(RunFolder{source.run}.metrics());
+  return metrics ? alarm_notes(*metrics) : std::vector<std::string>();
+}
+
 Result<std::string> write_page(const ViewRequest& request, const Source& source) {
   Page page(source.tokenizer ? &*source.tokenizer : nullptr);
-  PageHead head{.title = source.title, .facts = facts_of(source)};
+  PageHead head{.title = source.title, .facts = facts_of(source), .notes = alarms_of(source)};
   if (source.chosen.size() < source.all.size())
     head.notes.push_back("Steps " + steps_text(source.chosen) + " of " + std::to_string(source.all.size()) +
                          " are on this page; --steps chooses others.");
