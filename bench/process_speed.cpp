@@ -11,7 +11,7 @@
 #include <thread>
 #include <vector>
 
-#include "carnot/worlds/process/environment.h"
+#include "carnot/worlds/entries.h"
 #include "processor_time.h"
 
 namespace carnot {

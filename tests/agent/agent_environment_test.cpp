@@ -9,7 +9,7 @@
 #include "carnot/core/env/environment_boundary.h"
 #include "carnot/http/client.h"
 #include "carnot/http/server.h"
-#include "carnot/worlds/agent/environment.h"
+#include "carnot/worlds/entries.h"
 #include "testing/prepared_environment.h"
 #include "testing/scripted_rollout.h"
 

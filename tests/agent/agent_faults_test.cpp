@@ -17,7 +17,7 @@
 
 #include "carnot/core/base/log.h"
 #include "carnot/core/env/environment_boundary.h"
-#include "carnot/worlds/agent/environment.h"
+#include "carnot/worlds/entries.h"
 #include "testing/prepared_environment.h"
 
 namespace carnot {

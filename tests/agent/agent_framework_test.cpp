@@ -7,7 +7,7 @@
 #include <cstdlib>
 
 #include "carnot/core/env/environment_boundary.h"
-#include "carnot/worlds/agent/environment.h"
+#include "carnot/worlds/entries.h"
 #include "testing/prepared_environment.h"
 #include "testing/test_packages.h"
 

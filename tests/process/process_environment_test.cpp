@@ -9,7 +9,7 @@
 #include <thread>
 
 #include "carnot/core/env/environment_boundary.h"
-#include "carnot/worlds/process/environment.h"
+#include "carnot/worlds/entries.h"
 #include "testing/prepared_environment.h"
 #include "testing/scripted_rollout.h"
 

@@ -18,7 +18,7 @@
 #include "carnot/core/subprocess/line_program.h"
 #include "carnot/core/text/chat_families.h"
 #include "carnot/worlds/dataset/environment.h"
-#include "carnot/worlds/process/environment.h"
+#include "carnot/worlds/entries.h"
 #include "testing/chat_templates.h"
 #include "testing/paths.h"
 #include "testing/prepared_environment.h"

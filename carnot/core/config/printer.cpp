@@ -70,12 +70,6 @@ struct YamlSection {
   }
 };
 
-std::string markdown_cell(std::string text) {
-  for (std::size_t at = text.find('|'); at != std::string::npos; at = text.find('|', at + 2)) text.insert(at, 1, '\\');
-  std::replace(text.begin(), text.end(), '\n', ' ');
-  return text;
-}
-
 }  // namespace
 
 void FieldTable::enter(std::string_view section) {
@@ -165,14 +159,6 @@ std::string help_text(const FieldTable& table) {
         "  " + row.key + "=" + row.value + "  (" + row.type + (row.accepts.empty() ? "" : ", " + row.accepts) + ")\n";
     out += wrapped(row.help, "      ", kWidth);
   }
-  return out;
-}
-
-std::string help_markdown(const FieldTable& table) {
-  std::string out = "| key | type | default | accepts | meaning |\n|---|---|---|---|---|\n";
-  for (const FieldRow& row : table.rows())
-    out += "| `" + row.key + "` | " + row.type + " | `" + markdown_cell(row.value) + "` | " +
-           markdown_cell(row.accepts) + " | " + markdown_cell(row.help) + " |\n";
   return out;
 }
 

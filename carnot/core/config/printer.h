@@ -61,7 +61,4 @@ std::string to_yaml(const FieldTable& table);
 /// One entry per field, for a terminal of 100 columns: key, type, present value as the default, limits, help.
 std::string help_text(const FieldTable& table);
 
-/// The same as a Markdown table.
-std::string help_markdown(const FieldTable& table);
-
 }  // namespace carnot

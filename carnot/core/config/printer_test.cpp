@@ -122,8 +122,6 @@ TEST(Help, ShowsKeyTypeDefaultLimitsAndMeaning) {
   FieldTable table;
   table.add("train", options);
   EXPECT_THAT(help_text(table), HasSubstr("  train.count=3  (int, at least 1)\n      how many | how often\n"));
-  EXPECT_THAT(help_markdown(table), HasSubstr("| `train.count` | int | `3` | at least 1 | how many \\| how often |\n"));
-  EXPECT_THAT(help_markdown(table), HasSubstr("| `train.text` | str | `plain words` |  | free text |\n"));
 }
 
 TEST(Help, BreaksLongLines) {

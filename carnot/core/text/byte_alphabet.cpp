@@ -1,6 +1,7 @@
 #include "carnot/core/text/byte_alphabet.h"
 
 #include <array>
+#include <cstdint>
 
 #include "carnot/core/base/utf8.h"
 
@@ -35,8 +36,6 @@ constexpr std::array<int, kAlphabetEnd> make_inverse() {
 constexpr std::array<int, kAlphabetEnd> kInverse = make_inverse();
 
 }  // namespace
-
-char32_t symbol_of_byte(std::uint8_t byte) { return kAlphabet[byte]; }
 
 std::string bytes_to_symbols(std::string_view bytes) {
   std::string symbols;

@@ -4,15 +4,11 @@
 // (a blank is U+0120, "Ġ"; a newline is U+010A, "Ċ").
 #pragma once
 
-#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
 
 namespace carnot {
-
-/// The code point of `byte`.
-char32_t symbol_of_byte(std::uint8_t byte);
 
 /// "Ġword" for " word".
 std::string bytes_to_symbols(std::string_view bytes);

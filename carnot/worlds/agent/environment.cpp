@@ -1,4 +1,8 @@
-#include "carnot/worlds/agent/environment.h"
+// worlds/agent/environment.cpp -- agents that were written elsewhere: a harness per episode, whose model is the policy.
+//
+// The environment of a policy is whatever answers it. Here that is the harness: its first call of OpenAI's API opens
+// the conversation, and every further call is the answer to what the policy said before. docs/agents.md is the manual.
+#include "carnot/core/env/environment.h"
 
 #include <poll.h>
 #include <unistd.h>
@@ -8,7 +12,6 @@
 #include <thread>
 
 #include "carnot/core/base/check.h"
-#include "carnot/core/base/file.h"
 #include "carnot/core/base/json.h"
 #include "carnot/core/base/limits.h"
 #include "carnot/core/base/log.h"
@@ -17,6 +20,7 @@
 #include "carnot/core/base/strings.h"
 #include "carnot/core/env/environment_boundary.h"
 #include "carnot/core/env/epoch_order.h"
+#include "carnot/core/rows/row_file.h"
 #include "carnot/core/subprocess/child_process.h"
 #include "carnot/core/subprocess/line_program.h"
 #include "carnot/worlds/agent/conversation.h"
@@ -30,6 +34,33 @@ constexpr std::size_t kLongestVariable = 100'000;  // Linux takes 128 KiB
 constexpr std::size_t kLongestLine = std::size_t{1} << 20;
 constexpr std::size_t kShownLine = 500;
 constexpr std::chrono::milliseconds kPipeSlice{100};
+
+struct AgentOptions {
+  std::vector<std::string> command{};
+  std::string folder{};
+  std::string train_file{}, test_file{};
+  int port = 0;
+  double timeout = 60;
+  double start_timeout = 100;
+  int max_turns = 50;
+  int max_response_tokens = 1024;
+
+  void fields(FieldVisitor& visit) {
+    const Limits seconds{.low = 0, .high = kLongestWait, .open_low = true};
+    visit.field("command", command, "the harness and its arguments, started for each episode; empty: others start it");
+    visit.field("folder", folder, "where the harness runs; empty: where Carnot runs");
+    visit.field("train_file", train_file,
+                "tasks, a JSON object each line; empty: the harness gets a number and a seed");
+    visit.field("test_file", test_file, "those of the validation; empty: train_file");
+    visit.field("port", port, "of 127.0.0.1, where episodes have their addresses; 0: any that is free",
+                between(0, 65535));
+    visit.field("timeout", timeout, "seconds that a harness may take from an answer to its next call or its end",
+                seconds);
+    visit.field("start_timeout", start_timeout, "seconds from a harness's start to its first call", seconds);
+    visit.field("max_turns", max_turns, "calls of an episode", between(1, kMaxEpisodeSteps));
+    visit.field("max_response_tokens", max_response_tokens, "tokens of a response", between(1, kMaxResponseTokens));
+  }
+};
 
 struct HarnessCall {
   std::vector<std::string> command{};
@@ -262,24 +293,17 @@ class AgentFactory final : public EnvironmentFactory {
       const std::size_t row = train ? order_->row(index) : static_cast<std::size_t>(index) % rows.size();
       task["task"] = parse_json<OrderedJson>(rows[row], "task").value();
     }
-    return std::make_unique<AgentEnvironment>(world_, task.dump(-1, ' ', false, OrderedJson::error_handler_t::replace));
+    return std::make_unique<AgentEnvironment>(world_, json_line(task));
   }
 
  private:
   static void read_rows(const std::string& key, const std::string& path, std::vector<std::string>& rows,
                         std::vector<std::string>& problems) {
     if (path.empty()) return;
-    const auto text = read_maybe_compressed(path);
-    if (!text) return problems.push_back(key + ": " + text.error().message);
-    std::size_t number = 0;
-    for (const std::string_view line : split_lines(*text)) {
-      ++number;
-      if (line.find_first_not_of(" \t\r") == std::string_view::npos) continue;
-      const auto row = parse_json_object<OrderedJson>(line, path + ":" + std::to_string(number));
-      if (!row && problems.size() < kMaxProblems) problems.push_back(row.error().message);
-      if (row) rows.emplace_back(line);
-    }
-    if (rows.empty() && problems.empty()) problems.push_back(key + ": " + path + " holds no row");
+    const auto text = read_row_text(path, "python3");
+    const auto keep = [&](const OrderedJson& row, const std::string&, auto&) { rows.push_back(json_line(row)); };
+    const Status read = text ? carnot::read_rows(*text, path, keep) : Status(text.error());
+    if (!read) problems.push_back(key + ": " + read.error().message);
   }
 
   AgentOptions options_;
@@ -289,21 +313,6 @@ class AgentFactory final : public EnvironmentFactory {
 };
 
 }  // namespace
-
-void AgentOptions::fields(FieldVisitor& visit) {
-  const Limits seconds{.low = 0, .high = kLongestWait, .open_low = true};
-  visit.field("command", command, "the harness and its arguments, started for each episode; empty: others start it");
-  visit.field("folder", folder, "where the harness runs; empty: where Carnot runs");
-  visit.field("train_file", train_file, "tasks, a JSON object each line; empty: the harness gets a number and a seed");
-  visit.field("test_file", test_file, "those of the validation; empty: train_file");
-  visit.field("port", port, "of 127.0.0.1, where episodes have their addresses; 0: any that is free",
-              between(0, 65535));
-  visit.field("timeout", timeout, "seconds that a harness may take from an answer to its next call or its end",
-              seconds);
-  visit.field("start_timeout", start_timeout, "seconds from a harness's start to its first call", seconds);
-  visit.field("max_turns", max_turns, "calls of an episode", between(1, kMaxEpisodeSteps));
-  visit.field("max_response_tokens", max_response_tokens, "tokens of a response", between(1, kMaxResponseTokens));
-}
 
 std::unique_ptr<EnvironmentFactory> make_agent() { return std::make_unique<AgentFactory>(); }
 

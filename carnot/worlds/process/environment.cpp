@@ -1,4 +1,9 @@
-#include "carnot/worlds/process/environment.h"
+// worlds/process/environment.cpp -- an environment in any language: a program that Carnot starts and talks to in JSON.
+//
+// docs/process_environments.md has every message. python/carnot_environment.py is the other side, for Python.
+// Several episodes share a process and there may be several processes; one that ends, hangs or breaks the protocol is
+// started again, and the episodes that it held are infrastructure failures.
+#include "carnot/core/env/environment.h"
 
 #include <atomic>
 #include <nlohmann/json.hpp>
@@ -9,12 +14,39 @@
 #include "carnot/core/subprocess/peer.h"
 #include "carnot/core/subprocess/python_folder.h"
 #include "carnot/worlds/process/messages.h"
+#include "carnot/worlds/tool_use/tool_use.h"
 
 namespace carnot {
 namespace {
 
 constexpr int kMostProcesses = 256;
 constexpr double kLongestCall = 1e6;  ///< seconds
+
+struct ProcessOptions {
+  std::vector<std::string> command{};
+  std::string folder{};
+  std::vector<std::string> settings{};
+  int processes = 1;
+  double timeout = 60;
+  double start_timeout = 120;
+  int max_turns = 0;
+  int max_response_tokens = 0;
+  ToolUseOptions tool_use{};
+
+  void fields(FieldVisitor& visit) {
+    const Limits seconds{.low = 0, .high = kLongestCall, .open_low = true};
+    visit.field("command", command, "the program and its arguments: [python3, my_environment.py]");
+    visit.field("folder", folder, "where the program runs; empty: where Carnot runs");
+    visit.field("settings", settings, "key=value each, handed to the program when it starts");
+    visit.field("processes", processes, "that share the episodes", between(1, kMostProcesses));
+    visit.field("timeout", timeout, "seconds that an answer may take before the process is replaced", seconds);
+    visit.field("start_timeout", start_timeout, "seconds from the start to the first answer", seconds);
+    visit.field("max_turns", max_turns, "turns of an episode; 0: what the program says", between(0, kMaxEpisodeSteps));
+    visit.field("max_response_tokens", max_response_tokens, "tokens of a response; 0: what the program says",
+                between(0, kMaxResponseTokens));
+    tool_use.fields(visit);
+  }
+};
 
 /// Episodes are numbered across this program, so that no process sees one twice.
 std::int64_t next_episode() {
@@ -189,20 +221,6 @@ class ProcessFactory final : public EnvironmentFactory {
 };
 
 }  // namespace
-
-void ProcessOptions::fields(FieldVisitor& visit) {
-  const Limits seconds{.low = 0, .high = kLongestCall, .open_low = true};
-  visit.field("command", command, "the program and its arguments: [python3, my_environment.py]");
-  visit.field("folder", folder, "where the program runs; empty: where Carnot runs");
-  visit.field("settings", settings, "key=value each, handed to the program when it starts");
-  visit.field("processes", processes, "that share the episodes", between(1, kMostProcesses));
-  visit.field("timeout", timeout, "seconds that an answer may take before the process is replaced", seconds);
-  visit.field("start_timeout", start_timeout, "seconds from the start to the first answer", seconds);
-  visit.field("max_turns", max_turns, "turns of an episode; 0: what the program says", between(0, kMaxEpisodeSteps));
-  visit.field("max_response_tokens", max_response_tokens, "tokens of a response; 0: what the program says",
-              between(0, kMaxResponseTokens));
-  tool_use.fields(visit);
-}
 
 std::unique_ptr<EnvironmentFactory> make_process() { return std::make_unique<ProcessFactory>(); }
 

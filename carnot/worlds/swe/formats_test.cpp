@@ -279,9 +279,9 @@ TEST_P(SweBenchRows, BecomeTasks) {
 TEST(SweBenchFile, NamesEveryBadKey) {
   const auto rows = parse_swe_bench_rows("{\"instance_id\": 5, \"FAIL_TO_PASS\": \"[1]\"}\nno JSON\n", "rows");
   ASSERT_FALSE(rows.ok());
-  EXPECT_THAT(rows.error().message, AllOf(HasSubstr("rows, line 1, instance_id: expected a non-empty string"),
-                                          HasSubstr("line 1, FAIL_TO_PASS: expected"),
-                                          HasSubstr("line 1, patch: this key is missing"), HasSubstr("rows, line 2")));
+  EXPECT_THAT(rows.error().message, AllOf(HasSubstr("rows:1: instance_id: expected a non-empty string"),
+                                          HasSubstr("rows:1: FAIL_TO_PASS: expected"),
+                                          HasSubstr("rows:1: patch: this key is missing"), HasSubstr("rows:2")));
 }
 
 TEST(SweTaskFile, SaysWhereItIsWrong) {

@@ -5,6 +5,7 @@
 #include "carnot/core/base/file.h"
 #include "carnot/core/base/json.h"
 #include "carnot/core/base/strings.h"
+#include "carnot/core/rows/row_file.h"
 
 namespace carnot {
 namespace {
@@ -14,7 +15,7 @@ constexpr std::uintmax_t kMostRepositoryBytes = 48u << 20;
 
 class SweBenchRowReader {
  public:
-  SweBenchRowReader(const Json& row, const std::string& where, std::vector<std::string>& problems)
+  SweBenchRowReader(const OrderedJson& row, const std::string& where, std::vector<std::string>& problems)
       : row_(row), where_(where), problems_(problems) {}
 
   SweBenchRow read() {
@@ -32,11 +33,9 @@ class SweBenchRowReader {
   }
 
  private:
-  void problem(const std::string& key, const std::string& what) {
-    problems_.push_back(where_ + ", " + key + ": " + what);
-  }
+  void problem(const std::string& key, const std::string& what) { problems_.push_back(where_ + key + ": " + what); }
 
-  const Json* member(const std::string& key) {
+  const OrderedJson* member(const std::string& key) {
     const auto found = row_.find(key);
     if (found != row_.end()) return &*found;
     problem(key, "this key is missing");
@@ -44,7 +43,7 @@ class SweBenchRowReader {
   }
 
   std::string text(const std::string& key) {
-    const Json* value = member(key);
+    const OrderedJson* value = member(key);
     if (value == nullptr) return "";
     if (value->is_string() && !trim(value->get_ref<const std::string&>()).empty()) return value->get<std::string>();
     problem(key, "expected a non-empty string, found " + shown(*value));
@@ -54,7 +53,7 @@ class SweBenchRowReader {
   std::vector<FileDiff> diff(const std::string& key) {
     const std::string patch = text(key);
     if (patch.empty()) return {};
-    auto files = parse_unified_diff(patch, where_ + ", " + key);
+    auto files = parse_unified_diff(patch, where_ + key);
     if (files && !files->empty()) return std::move(files).value();
     if (files)
       problem(key, "expected a patch");
@@ -64,27 +63,27 @@ class SweBenchRowReader {
   }
 
   std::vector<std::string> tests(const std::string& key) {
-    const Json* value = member(key);
+    const OrderedJson* value = member(key);
     if (value == nullptr) return {};
     if (!value->is_string()) return names(key, *value);
-    const auto list = parse_json(value->get_ref<const std::string&>(), where_ + ", " + key);
+    const auto list = parse_json<OrderedJson>(value->get_ref<const std::string&>(), where_ + key);
     if (list) return names(key, *list);
     problems_.push_back(list.error().message);
     return {};
   }
 
-  std::vector<std::string> names(const std::string& key, const Json& list) {
+  std::vector<std::string> names(const std::string& key, const OrderedJson& list) {
     std::vector<std::string> found;
     const bool is_list =
-        list.is_array() && std::all_of(list.begin(), list.end(), [](const Json& one) { return one.is_string(); });
+        list.is_array() && std::all_of(list.begin(), list.end(), [](const auto& one) { return one.is_string(); });
     if (!is_list)
       problem(key, "expected a list of strings, found " + shown(list));
     else
-      for (const Json& one : list) found.push_back(one.get<std::string>());
+      for (const auto& one : list) found.push_back(one.get<std::string>());
     return found;
   }
 
-  const Json& row_;
+  const OrderedJson& row_;
   const std::string& where_;
   std::vector<std::string>& problems_;
 };
@@ -97,19 +96,10 @@ bool is_left_out(const std::filesystem::path& name) {
 
 Result<std::vector<SweBenchRow>> parse_swe_bench_rows(std::string_view text, const std::string& name) {
   std::vector<SweBenchRow> rows;
-  std::vector<std::string> problems;
-  std::size_t number = 0;
-  for (const std::string_view line : split_lines(text)) {
-    ++number;
-    if (trim(line).empty() || problems.size() >= kMaxProblems) continue;
-    const std::string where = name + ", line " + std::to_string(number);
-    const auto row = parse_json_object(line, where);
-    if (!row)
-      problems.push_back(row.error().message);
-    else
-      rows.push_back(SweBenchRowReader(*row, where, problems).read());
-  }
-  if (!problems.empty()) return join_errors(problems);
+  CARNOT_RETURN_IF_ERROR(
+      read_rows(text, name, [&](const OrderedJson& row, const std::string& where, std::vector<std::string>& problems) {
+        rows.push_back(SweBenchRowReader(row, where, problems).read());
+      }));
   return rows;
 }
 

@@ -24,8 +24,8 @@ struct SweBenchRow {
   std::vector<std::string> pass_to_pass{};
 };
 
-/// A row from each line of JSON. Lists of tests may be JSON within a string, as the published data has them. The error
-/// names file, line and key, for all bad rows at once. `name` is for messages.
+/// The rows of a file (rows/row_file.h). Lists of tests may be JSON within a string, as the published data has them.
+/// The error names file, line and key, for all bad rows at once. `name` is for messages.
 Result<std::vector<SweBenchRow>> parse_swe_bench_rows(std::string_view text, const std::string& name);
 
 /// The files of a folder, without `.git`, compiled Python and links.

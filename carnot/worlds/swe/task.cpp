@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <charconv>
 
-#include "carnot/core/base/check.h"
 #include "carnot/core/base/file.h"
 #include "carnot/core/base/strings.h"
 
@@ -145,18 +144,6 @@ bool is_path_beneath(std::string_view path) {
     at = end + 1;
   }
   return true;
-}
-
-SweFiles repaired(const SweTask& task) {
-  SweFiles files = task.repository;
-  // The last fault was put in last.
-  for (auto edit = task.repair.rbegin(); edit != task.repair.rend(); ++edit) {
-    std::string& content = files.at(edit->path).content;
-    const std::size_t at = content.find(edit->wrong);
-    CARNOT_CHECK(at != std::string::npos, "a repair of another file");
-    content.replace(at, edit->wrong.size(), edit->right);
-  }
-  return files;
 }
 
 Result<SweTask> parse_swe_task(std::string_view text, const std::string& id) { return SweTaskReader(text, id).read(); }

@@ -39,9 +39,6 @@ struct SweTask {
   bool no_others = false;  ///< and there must be no others (R2E); otherwise they do not matter (SWE-bench)
 };
 
-/// `repository` with the repair.
-SweFiles repaired(const SweTask& task);
-
 /// A task in the project's own format, which tests/tasks/swe and carnot/worlds/swe/tasks show:
 ///
 ///   difficulty: 3

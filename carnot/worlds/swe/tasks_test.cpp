@@ -28,6 +28,17 @@ void write_files(const std::filesystem::path& folder, SweFiles files, const SweF
   }
 }
 
+/// The repository with the repair.
+SweFiles repaired(const SweTask& task) {
+  SweFiles files = task.repository;
+  // The last fault was put in last.
+  for (auto edit = task.repair.rbegin(); edit != task.repair.rend(); ++edit) {
+    std::string& content = files.at(edit->path).content;
+    content.replace(content.find(edit->wrong), edit->wrong.size(), edit->right);
+  }
+  return files;
+}
+
 TEST(SweTasks, AreThirtySixOfEachDifficulty) {
   std::map<int, int> counts;
   for (const SweTask& task : tasks()) ++counts[task.difficulty];

@@ -56,7 +56,6 @@ class WebShop final : public Game {
   std::map<std::string, std::string> info() const;
 
   const Shop& shop() const { return *shop_; }
-  std::size_t goal_index() const { return goal_index_; }
   const ShopGoal& goal() const { return goal_; }
   const ShopState& state() const { return state_; }
   double reward() const { return reward_; }  ///< of the purchase; before it 0
