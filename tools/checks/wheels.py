@@ -96,7 +96,7 @@ def check_files(user, venv):
     recipe = user.folder / "shopping.yaml"
     recipe.write_text(SHOPPING)
     user.run(carnot, "train", recipe)
-    expect((user.folder / "runs/shopping/rollouts/step_1.jsonl").exists(), "the environment in Python wrote no rollouts")
+    expect((user.folder / "runs/shopping/rollouts/step_1.jsonl").exists(), "the environment in Python had no rollouts")
     expect((venv / "share/man/man1/carnot.1").read_text().startswith(".TH"), "there is no manual page")
 
 
