@@ -51,6 +51,7 @@ if(CARNOT_MISSING)
 endif()
 
 find_package(LibTorch REQUIRED)
+set(CARNOT_LIBTORCH ${LibTorch_ROOT_DIR} CACHE INTERNAL "The LibTorch that is linked, for packaging/")
 
 # Published data that is not part of the repository (docs/data.md); without it, tests of it are skipped.
 set(CARNOT_DATA_DIR "" CACHE PATH "Folder with published data for tests; the environment variable CARNOT_DATA takes precedence")

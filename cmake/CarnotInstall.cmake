@@ -32,6 +32,8 @@ endfunction()
 function(carnot_install_program target)
   file(RELATIVE_PATH libtorch /${CMAKE_INSTALL_BINDIR} /${CARNOT_LIBTORCH_LINK}/lib)
   set_target_properties(${target} PROPERTIES INSTALL_RPATH $ORIGIN/${libtorch})
+  # A LibTorch that lacks a symbol stops the program when it starts, not hours later.
+  target_link_options(${target} PRIVATE -Wl,-z,now)
   install(TARGETS ${target} RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT program)
   install(DIRECTORY ${CMAKE_SOURCE_DIR}/recipes ${CMAKE_SOURCE_DIR}/python
     DESTINATION ${CMAKE_INSTALL_DATADIR}/carnot COMPONENT program PATTERN __pycache__ EXCLUDE)

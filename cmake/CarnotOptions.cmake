@@ -43,6 +43,7 @@ if(CMAKE_UNITY_BUILD AND CMAKE_CXX_COMPILER_ID STREQUAL GNU)
 endif()
 
 option(CARNOT_TESTS "Tests and benchmarks; without them GoogleTest is not needed" ON)
+option(CARNOT_PYTHON_MODULE "The module of the wheel carnot-rl-core; pip's build turns this on" OFF)
 option(CARNOT_EXAMPLES "The programs of examples/, as the target `examples` and as tests" ON)
 
 set(CARNOT_SANITIZE OFF CACHE STRING "Address and undefined-behaviour sanitizers: OFF, ON or QUICK")

@@ -3,6 +3,7 @@
 #include "carnot/core/cli/command.h"
 #include "carnot/core/commands/recipe_keys.h"
 #include "carnot/core/commands/run_console.h"
+#include "carnot/core/run/find_run.h"
 #include "carnot/studies/comparison.h"
 
 namespace carnot {
@@ -25,6 +26,7 @@ class CompareCommand final : public Command {
   }
 
   Exit run(const Console& console) override {
+    request_.recipe = find_recipe(request_.recipe);
     if (const Status exists = check_recipe_exists(request_.recipe); !exists)
       return report(console, exists.error(), request_.recipe.empty() ? Exit::Usage : Exit::Failure);
     auto plan = plan_comparison(request_);

@@ -59,6 +59,21 @@ TEST(TrainCommand, ListsTheRecipesIfNoneIsGiven) {
   EXPECT_THAT(run.err, HasSubstr("RECIPE is required"));
 }
 
+TEST(TrainCommand, FindsTheRecipesThatComeWithTheProgramFromAnyFolder) {
+  const ScratchFolder scratch;
+  const auto before = std::filesystem::current_path();
+  std::filesystem::current_path(scratch.path("."));
+  const auto own = run_carnot({"train", "recipes/quickstart.yaml", "--dry-run"});
+  const auto missing = run_carnot({"train", "recipes/quick.yaml", "--dry-run"});
+  scratch.write("recipes/quickstart.yaml", "seed: here");
+  const auto users = run_carnot({"train", "recipes/quickstart.yaml", "--dry-run"});
+  std::filesystem::current_path(before);
+  EXPECT_EQ(own.exit, 0) << own.err;
+  EXPECT_THAT(own.out, HasSubstr("search_qa"));
+  EXPECT_THAT(missing.err, HasSubstr("recipes/quick.yaml: does not exist; recipes here: recipes/alfworld.yaml"));
+  EXPECT_THAT(users.err, HasSubstr("recipes/quickstart.yaml:1:1: seed: expected an integer"));
+}
+
 TEST(TrainCommand, RefusesMissingInputAndUnwritableOutput) {
   const ScratchFolder scratch;
   const std::string recipe = tiny_recipe(scratch);

@@ -2,12 +2,20 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <filesystem>
-#include <vector>
 
 #include "carnot/core/base/strings.h"
 
 namespace carnot {
+namespace {
+
+Result<std::filesystem::path> folder_of_program() {
+  std::error_code problem;
+  const auto program = std::filesystem::read_symlink("/proc/self/exe", problem);
+  if (problem) return Error{"/proc/self/exe: " + problem.message()};
+  return program.parent_path();
+}
+
+}  // namespace
 
 Result<std::string> key_of_variable(const std::string& name, const std::string& where) {
   if (name.empty()) return std::string();
@@ -28,15 +36,18 @@ Result<std::string> find_own_program(const std::string& name, const std::string&
   if (const char* named = std::getenv(variable.c_str()); named != nullptr) {
     places.emplace_back(named);
   } else {
-    std::error_code problem;
-    const auto program = std::filesystem::read_symlink("/proc/self/exe", problem);
-    if (problem) return Error{"/proc/self/exe: " + problem.message() + advice};
-    const auto folder = program.parent_path();
-    places = {folder / name, folder.parent_path() / "libexec" / "carnot" / name};
+    const auto folder = folder_of_program();
+    if (!folder) return Error{folder.error().message + advice};
+    places = {*folder / name, folder->parent_path() / "libexec" / "carnot" / name};
   }
   for (const std::string& place : places)
     if (std::filesystem::exists(place)) return place;
   return Error{"there is no " + join(places, " and no ") + advice};
+}
+
+Result<std::vector<std::filesystem::path>> own_folders(const std::string& name) {
+  CARNOT_ASSIGN_OR_RETURN(const auto folder, folder_of_program());
+  return std::vector{folder.parent_path() / name, folder.parent_path() / "share" / "carnot" / name};
 }
 
 }  // namespace carnot

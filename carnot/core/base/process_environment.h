@@ -1,8 +1,10 @@
 // base/process_environment.h -- what the environment of the process says: API keys, which are named by a variable and
-// never written down, and where the small programs are that come with the library.
+// never written down, and where the programs and files are that come with the library.
 #pragma once
 
+#include <filesystem>
 #include <string>
+#include <vector>
 
 #include "carnot/core/base/result.h"
 
@@ -15,5 +17,9 @@ Result<std::string> key_of_variable(const std::string& name, const std::string& 
 /// The program `name`: what the environment variable `variable` names, or next to the running program, or installed
 /// (libexec/carnot). The error names the places.
 Result<std::string> find_own_program(const std::string& name, const std::string& variable);
+
+/// Where the folder `name` of files that come with the running program may be: in the source tree of a build folder, or
+/// installed (share/carnot). Whether it exists is not checked.
+Result<std::vector<std::filesystem::path>> own_folders(const std::string& name);
 
 }  // namespace carnot

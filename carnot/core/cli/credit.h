@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "carnot/core/cli/recompute_credit.h"
+#include "carnot/core/recompute/recompute_credit.h"
 
 namespace carnot {
 

@@ -5,6 +5,7 @@
 #include "carnot/core/cli/command.h"
 #include "carnot/core/commands/recipe_keys.h"
 #include "carnot/core/commands/run_console.h"
+#include "carnot/core/run/find_run.h"
 
 namespace carnot {
 namespace {
@@ -26,6 +27,7 @@ class EvaluateCommand final : public Command {
   }
 
   Exit run(const Console& console) override {
+    request_.path = find_recipe(request_.path);
     if (api_) {
       auto policy = api_->policy(!request_.model.empty());
       if (!policy) return report(console, policy.error());

@@ -4,6 +4,7 @@
 #include <ostream>
 #include <set>
 
+#include "carnot/core/base/process_environment.h"
 #include "carnot/core/base/strings.h"
 #include "carnot/core/config/printer.h"
 #include "carnot/core/run/find_run.h"
@@ -33,12 +34,21 @@ std::set<std::string> recipes_in(const fs::path& folder) {
   return names;
 }
 
+std::set<std::string> recipes_of_program() {
+  std::set<std::string> names;
+  const auto folders = own_folders("recipes");
+  if (!folders) return names;
+  for (const fs::path& folder : *folders)
+    for (const fs::path name : recipes_in(folder)) names.insert("recipes" / name.filename());
+  return names;
+}
+
 }  // namespace
 
 Status check_recipe_exists(const fs::path& path) {
   std::error_code ignored;
   if (fs::exists(path, ignored)) return Done{};
-  std::set<std::string> names = recipes_in("recipes");
+  std::set<std::string> names = fs::exists("recipes", ignored) ? recipes_in("recipes") : recipes_of_program();
   names.merge(recipes_in(path.has_parent_path() ? path.parent_path() : "."));
   std::string problem =
       path.empty() ? "RECIPE is required: a YAML file or a run's folder" : path.string() + ": does not exist";
@@ -46,8 +56,9 @@ Status check_recipe_exists(const fs::path& path) {
   return Error{problem};
 }
 
-Result<Recipe> read_recipe(const std::filesystem::path& path, const std::vector<std::string>& overrides) {
-  if (path.empty()) return Recipe::parse("", "default recipe", overrides);
+Result<Recipe> read_recipe(const std::filesystem::path& named, const std::vector<std::string>& overrides) {
+  if (named.empty()) return Recipe::parse("", "default recipe", overrides);
+  const fs::path path = find_recipe(named);
   CARNOT_RETURN_IF_ERROR(check_recipe_exists(path));
   std::error_code ignored;
   if (fs::is_directory(path, ignored)) return read_run(path, overrides);

@@ -11,11 +11,12 @@
 
 namespace carnot {
 
-/// Fails if `path` is empty or nothing has that name; the error lists the recipes in its folder and in recipes/.
+/// Fails if `path` is empty or nothing has that name; the error lists the recipes in its folder and in recipes/, or
+/// those that come with the program where there is no such folder.
 Status check_recipe_exists(const std::filesystem::path& path);
 
-/// The default recipe where `path` is empty; of a run folder the recipe that the run recorded, to continue it in that
-/// folder (run_folder and resume may be given all the same).
+/// The recipe that find_recipe() finds; the default recipe where `path` is empty; of a run folder the recipe that the
+/// run recorded, to continue it in that folder (run_folder and resume may be given all the same).
 Result<Recipe> read_recipe(const std::filesystem::path& path, const std::vector<std::string>& overrides);
 
 /// Every key with its type, default and sentence.

@@ -1,6 +1,7 @@
 #include "carnot/core/run/find_run.h"
 
 #include "carnot/core/base/log.h"
+#include "carnot/core/base/process_environment.h"
 #include "carnot/core/hf/hub_cache.h"
 #include "carnot/core/run/checkpoint_folder.h"
 #include "carnot/core/run/run_folder.h"
@@ -20,6 +21,16 @@ Error damaged_latest(const FoundCheckpoint& found) {
 }
 
 }  // namespace
+
+fs::path find_recipe(const fs::path& path) {
+  std::error_code ignored;
+  if (path.empty() || fs::exists(path, ignored) || *path.begin() != "recipes") return path;
+  const auto folders = own_folders("recipes");
+  if (!folders) return path;
+  for (const fs::path& folder : *folders)
+    if (const fs::path own = folder / path.lexically_relative("recipes"); fs::exists(own, ignored)) return own;
+  return path;
+}
 
 Result<fs::path> find_checkpoint(const fs::path& path) {
   std::error_code ignored;

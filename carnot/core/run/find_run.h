@@ -1,4 +1,4 @@
-// run/find_run.h -- from a path that a user names to a checkpoint and the configuration of its run.
+// run/find_run.h -- from a path that a user names to a recipe, or to a checkpoint and the configuration of its run.
 #pragma once
 
 #include <filesystem>
@@ -7,6 +7,10 @@
 #include "carnot/core/train/recipe.h"
 
 namespace carnot {
+
+/// `path`; where it does not exist and begins with recipes/, the recipe of that name that comes with the program, if
+/// there is one.
+std::filesystem::path find_recipe(const std::filesystem::path& path);
 
 /// A run folder's latest checkpoint (its SFT stage's if there is no other; a message says so), or the checkpoint folder
 /// itself. It was compared with its manifest. Where a run's latest checkpoint is damaged, no earlier one is

@@ -2,6 +2,7 @@
 
 #include <cstdlib>
 
+#include "carnot/core/base/process_environment.h"
 #include "carnot/core/base/strings.h"
 
 namespace carnot {
@@ -11,11 +12,9 @@ Result<std::filesystem::path> python_folder() {
   if (const char* named = std::getenv("CARNOT_PYTHON"); named != nullptr) {
     folders.emplace_back(named);
   } else {
-    std::error_code problem;
-    const auto program = std::filesystem::read_symlink("/proc/self/exe", problem);
-    if (problem) return Error{"/proc/self/exe: " + problem.message() + "; set CARNOT_PYTHON to the folder python/"};
-    const std::filesystem::path place = program.parent_path();
-    folders = {place.parent_path() / "python", place.parent_path() / "share" / "carnot" / "python"};
+    auto own = own_folders("python");
+    if (!own) return Error{own.error().message + "; set CARNOT_PYTHON to the folder python/"};
+    folders = std::move(own).value();
   }
   std::vector<std::string> tried;
   for (const auto& folder : folders) {

@@ -1,4 +1,4 @@
-#include "carnot/core/cli/recompute_credit.h"
+#include "carnot/core/recompute/recompute_credit.h"
 
 #include <algorithm>
 #include <cmath>
@@ -73,26 +73,6 @@ void refuse_unread(ConfigReader& reader, MethodRecipe& recipe, const UnreadKey& 
   reader.unread(unread.key, unread.why);
   const std::string option = unread.key.substr(unread.key.find('.') + 1);
   if (!recipe.reads(option)) reader.unread(option, unread.why);
-}
-
-Result<Method> method_of(const CreditRequest& request) {
-  const auto document =
-      Document::parse("", "command line", {.overrides = request.overrides, .aliases = verl_aliases()});
-  if (!document) return document.error();
-  CARNOT_ASSIGN_OR_RETURN(auto recipe, parse_method(request.method));
-  ConfigReader reader(*document);
-  // A preset sets defaults, so it comes before every option, whatever their names.
-  read_options<PresetFields>(reader, recipe);
-  read_options<AllFields>(reader, recipe);
-  Method method = build_method(recipe, [&](Method& built) {
-    reader.read("filter", built.filter);
-    reader.read("objective", built.objective);
-  });
-  for (const SettingProblem& problem : method.problems) reader.refuse(problem.key, problem.why);
-  for (const UnreadKey& unread : recipe.unread_keys()) refuse_unread(reader, recipe, unread);
-  for (const UnreadKey& unread : method.filter.unread_keys()) reader.unread("filter." + unread.key, unread.why);
-  CARNOT_RETURN_IF_ERROR(reader.finish());
-  return method;
 }
 
 /// The first sampled token on which `column` was not measured; -1 if there is none.
@@ -232,10 +212,34 @@ CreditTable credit_each_step(std::span<const CreditRule> chain, std::span<const 
 
 }  // namespace
 
+Result<Method> read_method(const CreditRequest& request) {
+  const auto document =
+      Document::parse("", "command line", {.overrides = request.overrides, .aliases = verl_aliases()});
+  if (!document) return document.error();
+  CARNOT_ASSIGN_OR_RETURN(auto recipe, parse_method(request.method));
+  ConfigReader reader(*document);
+  // A preset sets defaults, so it comes before every option, whatever their names.
+  read_options<PresetFields>(reader, recipe);
+  read_options<AllFields>(reader, recipe);
+  Method method = build_method(recipe, [&](Method& built) {
+    reader.read("filter", built.filter);
+    reader.read("objective", built.objective);
+  });
+  for (const SettingProblem& problem : method.problems) reader.refuse(problem.key, problem.why);
+  for (const UnreadKey& unread : recipe.unread_keys()) refuse_unread(reader, recipe, unread);
+  for (const UnreadKey& unread : method.filter.unread_keys()) reader.unread("filter." + unread.key, unread.why);
+  CARNOT_RETURN_IF_ERROR(reader.finish());
+  return method;
+}
+
 Result<CreditedRows> credit_rows(const CreditRequest& request, const FurtherNeeds& further) {
-  const std::string name = request.file.string();
-  CARNOT_ASSIGN_OR_RETURN(auto method, method_of(request));
   CARNOT_ASSIGN_OR_RETURN(auto text, read_maybe_compressed(request.file));
+  return credit_rows_of(request, std::move(text), further);
+}
+
+Result<CreditedRows> credit_rows_of(const CreditRequest& request, std::string text, const FurtherNeeds& further) {
+  const std::string name = request.file.string();
+  CARNOT_ASSIGN_OR_RETURN(auto method, read_method(request));
   CARNOT_ASSIGN_OR_RETURN(auto file, parse_rollout_rows(text, name));
 
   CreditedRows rows;

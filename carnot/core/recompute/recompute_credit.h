@@ -1,4 +1,4 @@
-// cli/recompute_credit.h -- `carnot credit FILE --method M`: a method's credit for rollouts that exist already.
+// recompute/recompute_credit.h -- a method's credit for rollouts that exist already: `carnot credit FILE --method M`.
 #pragma once
 
 #include <filesystem>
@@ -24,6 +24,9 @@ struct CreditRequest {
   std::vector<std::string> overrides{};
 };
 
+/// The method of a request. Every problem at once.
+Result<Method> read_method(const CreditRequest& request);
+
 /// A file's rows, and what a method decides about them. Can be moved, not copied: `all` points into `file`.
 struct CreditedRows {
   CreditedRows() = default;
@@ -48,6 +51,9 @@ using FurtherNeeds = std::function<std::vector<ColumnNeed>(const Method& method)
 /// Each training step of the file is its own batch, as it was when it was trained: no statistic reaches over two.
 /// Every field that is needed and a row lacks is named with the first such line.
 Result<CreditedRows> credit_rows(const CreditRequest& request, const FurtherNeeds& further = {});
+
+/// The same for rows that are in memory, one JSON object per line; messages call them request.file.
+Result<CreditedRows> credit_rows_of(const CreditRequest& request, std::string text, const FurtherNeeds& further = {});
 
 /// Lists to add to a row by name, one entry per token. NaN and the empty word become null.
 using TokenLists = std::map<std::string, std::variant<std::vector<double>, std::vector<std::string>>>;

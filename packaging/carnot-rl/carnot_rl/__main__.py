@@ -1,0 +1,3 @@
+from carnot_rl.launcher import main
+
+main()
