@@ -12,6 +12,8 @@ struct AttentionInput {
   std::vector<double> query_norm{}, key_norm{};  ///< [dim], or empty
   double norm_epsilon = 1e-6;
   double rope_theta = 10000;
+  int unrotated = 0;  ///< last numbers of a head that are not rotated
+  int window = 0;     ///< positions that a query sees, its own included; 0: all up to its own
 };
 
 /// [length][heads * dim]

@@ -14,16 +14,30 @@
 
 namespace carnot::testing {
 
-inline ModelConfig small_decoder(const std::string& family) {
-  return {.family = family,
-          .vocab_size = 83,
-          .hidden_size = 48,
-          .intermediate_size = 80,
-          .num_layers = 2,
-          .num_heads = 6,
-          .num_kv_heads = 2,
-          .head_dim = 12,
-          .tied_head = family == "qwen2"};
+/// With every kind of layer that the family has, windows, and the scales that its config can set.
+inline ModelConfig small_decoder(const std::string& family, int layers = 2) {
+  const ModelFamily& row = *find_model_family(family);
+  ModelConfig config{.family = family,
+                     .vocab_size = 83,
+                     .hidden_size = 48,
+                     .intermediate_size = 80,
+                     .num_layers = layers,
+                     .num_heads = 6,
+                     .num_kv_heads = 2,
+                     .head_dim = 12,
+                     .tied_head = family == "qwen2"};
+  for (int i = 0; i < layers && (row.unrotated_every > 0 || row.full_every > 0); ++i)
+    config.layers.push_back(
+        {.rotated = row.unrotated_every == 0 || i % 2 == 0, .windowed = row.full_every > 0 && i % 2 == 0});
+  if (row.windows) config.window = 19;
+  config.window_rope_theta = row.window_rope_theta;
+  if (family == "granite") {
+    config.attention_scale = 0.2;
+    config.embedding_scale = 3;
+    config.residual_scale = 0.7;
+    config.logits_divisor = 1.5;
+  }
+  return config;
 }
 
 /// Sequences of random tokens, packed, with random targets.

@@ -1,14 +1,17 @@
 #!/usr/bin/env python3
 """Records what Hugging Face transformers computes on tiny random decoders, for tests/golden/transformers/.
 
-Run from the repository root with:  pip install torch==2.13.0 transformers==4.57.6 numpy safetensors
-    python3 tools/golden/transformers_parity.py
+Run from the repository root with:  pip install torch==2.13.0 transformers==5.23.0 numpy safetensors
+    python3 tools/golden/transformers_parity.py CASE ...   # without names, all
+
+llama2 to qwen3 in CASES were recorded with transformers 4.57.6, whose config.json is older; with --compare, a case is
+computed again and compared with what is stored instead.
 
 Per case one folder: config.json and weights as save_pretrained writes them, and expected.safetensors, computed in
 float64 throughout: the casts to float32 inside norms, softmax and rotary embedding are redirected to float64, nothing
 else is changed. Tokens are stored as bytes.
   tokens, positions, offsets  three ragged sequences packed one after the other (eager attention, one at a time)
-  hidden                      [T, H] after the final norm
+  hidden                      [T, H] after the final norm, divided by logits_scaling if the family has it
   rows, targets               rows that predict a next token, and that token
   logits                      [3, V] of the last three of `rows`
   logprob, entropy, logsumexp per row of `rows`, nats, temperature 1
@@ -24,11 +27,14 @@ else is changed. Tokens are stored as bytes.
 import contextlib
 import pathlib
 import shutil
+import sys
 
 import torch
-from safetensors.torch import save_file
-from transformers import (LlamaConfig, LlamaForCausalLM, MistralConfig, MistralForCausalLM, Qwen2Config,
-                          Qwen2ForCausalLM, Qwen3Config, Qwen3ForCausalLM)
+from safetensors.torch import load_file, save_file
+from transformers import (Gemma3ForCausalLM, Gemma3TextConfig, GraniteConfig, GraniteForCausalLM, LlamaConfig,
+                          LlamaForCausalLM, MistralConfig, MistralForCausalLM, Olmo2Config, Olmo2ForCausalLM,
+                          Olmo3Config, Olmo3ForCausalLM, Qwen2Config, Qwen2ForCausalLM, Qwen3Config, Qwen3ForCausalLM,
+                          SmolLM3Config, SmolLM3ForCausalLM)
 from transformers.modeling_rope_utils import ROPE_INIT_FUNCTIONS
 
 ROOT = pathlib.Path("tests/golden/transformers")
@@ -59,16 +65,46 @@ CASES = {
                        num_key_value_heads=1),
     "qwen3": case(Qwen3ForCausalLM, Qwen3Config, torch.bfloat16, head_dim=16, rope_theta=1000000.0,
                   tie_word_embeddings=False),
+    "qwen3_window": case(Qwen3ForCausalLM, Qwen3Config, torch.bfloat16, head_dim=16, use_sliding_window=True,
+                         sliding_window=5, max_window_layers=1),
+    "mistral_window": case(MistralForCausalLM, MistralConfig, torch.bfloat16, sliding_window=40),
+    "smollm3": case(SmolLM3ForCausalLM, SmolLM3Config, torch.bfloat16, no_rope_layers=[1, 0], pad_token_id=0),
+    "olmo2": case(Olmo2ForCausalLM, Olmo2Config, torch.bfloat16, rms_norm_eps=1e-5, pad_token_id=0,
+                  rope_parameters=dict(rope_type="default", rope_theta=500000.0)),
+    "olmo3": case(Olmo3ForCausalLM, Olmo3Config, torch.bfloat16, rms_norm_eps=1e-5, pad_token_id=0, sliding_window=16,
+                  layer_types=["sliding_attention", "full_attention"],
+                  rope_parameters=dict(full_attention=dict(YARN, rope_theta=500000.0),
+                                       sliding_attention=dict(rope_type="default", rope_theta=500000.0))),
+    "granite": case(GraniteForCausalLM, GraniteConfig, torch.bfloat16, attention_multiplier=0.2,
+                    embedding_multiplier=3.0, residual_multiplier=0.7, logits_scaling=1.5),
+    "gemma3": case(Gemma3ForCausalLM, Gemma3TextConfig, torch.bfloat16, num_hidden_layers=3, head_dim=16,
+                   query_pre_attn_scalar=24, sliding_window=11, pad_token_id=0, tie_word_embeddings=False,
+                   layer_types=["sliding_attention", "full_attention", "sliding_attention"],
+                   rope_parameters=dict(full_attention=dict(rope_type="linear", factor=4.0, rope_theta=1000000.0),
+                                        sliding_attention=dict(rope_type="default", rope_theta=10000.0))),
 }
 
 
 def randomise(model, generator):
     """Weights large enough that attention and softmax are far from uniform; norms and biases away from 1 and 0."""
+    norm = 0 if model.config.model_type.startswith("gemma") else 1  # Gemma's norms multiply by 1 + weight
     for name, weight in model.named_parameters():
         noise = torch.randn(weight.shape, generator=generator)
         with torch.no_grad():
-            weight.copy_(1 + 0.3 * noise if "norm" in name else 0.5 * noise if "bias" in name
+            weight.copy_(norm + 0.3 * noise if "norm" in name else 0.5 * noise if "bias" in name
                          else noise / weight.shape[-1] ** 0.5 * (3 if "embed" in name else 1.5))
+
+
+def set_angles(model):
+    """The rotary frequencies, computed in what torch.float is; of each kind of layer if they differ."""
+    rotary = model.model.rotary_emb
+    for kind in getattr(rotary, "layer_types", [None]):
+        name = "" if kind is None else kind + "_"
+        rope = rotary.rope_type if kind is None else rotary.rope_type[kind]
+        start = rotary.compute_default_rope_parameters if rope == "default" else ROPE_INIT_FUNCTIONS[rope]
+        frequencies, scaling = start(model.config, **({} if kind is None else {"layer_type": kind}))
+        setattr(rotary, name + "inv_freq", frequencies)
+        setattr(rotary, name + "attention_scaling", scaling)
 
 
 @contextlib.contextmanager
@@ -76,8 +112,7 @@ def double_throughout(model):
     """transformers rounds norms, softmax and angles to float32 whatever the weights' type; here they stay float64."""
     names = (torch.float32, torch.float, torch.Tensor.float)
     torch.float32, torch.float, torch.Tensor.float = torch.float64, torch.float64, torch.Tensor.double
-    rotary = model.model.rotary_emb
-    rotary.inv_freq, rotary.attention_scaling = ROPE_INIT_FUNCTIONS[rotary.rope_type](model.config, None)
+    set_angles(model)
     try:
         yield
     finally:
@@ -87,9 +122,12 @@ def double_throughout(model):
 @contextlib.contextmanager
 def angles_of_a_float32_model(model, length):
     rotary = model.model.rotary_emb
-    rotary.inv_freq, rotary.attention_scaling = ROPE_INIT_FUNCTIONS[rotary.rope_type](model.config, None)
-    cosine, sine = rotary(torch.zeros(1, dtype=torch.float32), torch.arange(length)[None])
-    rotary.forward = lambda *_: (cosine.double(), sine.double())
+    set_angles(model)
+    tables = {}
+    for kind in getattr(rotary, "layer_types", [None]):
+        found = rotary(torch.zeros(1), torch.arange(length)[None], *([] if kind is None else [kind]))
+        tables[kind] = tuple(table.double() for table in found)
+    rotary.forward = lambda x, positions=None, kind=None, **_: tables[kind]
     yield
     del rotary.forward
 
@@ -110,11 +148,12 @@ def digest(gradient):
 def record_ragged(model, sequences):
     columns = {}
     begin = 0
+    scaling = getattr(model.config, "logits_scaling", 1.0)
     for tokens in sequences:
         with double_throughout(model):
             out = model(tokens[None], output_hidden_states=True)
         logits = out.logits[0]
-        parts = dict(tokens=tokens, positions=torch.arange(len(tokens)), hidden=out.hidden_states[-1][0],
+        parts = dict(tokens=tokens, positions=torch.arange(len(tokens)), hidden=out.hidden_states[-1][0] / scaling,
                      rows=torch.arange(begin, begin + len(tokens) - 1), targets=tokens[1:],
                      **statistics(logits[:-1], tokens[1:]))
         for name, part in parts.items():
@@ -138,13 +177,15 @@ def record_long(model, tokens):
     with angles_of_a_float32_model(model, LONG), double_throughout(model):
         single = model.model(tokens[None]).last_hidden_state[0]
     model.set_attn_implementation("eager")
-    return {"long.tokens": tokens, "long.rows": rows, "long.hidden": hidden[rows], "long.hidden_single": single[rows]}
+    scaling = getattr(model.config, "logits_scaling", 1.0)
+    return {"long.tokens": tokens, "long.rows": rows, "long.hidden": hidden[rows] / scaling,
+            "long.hidden_single": single[rows] / scaling}
 
 
 @torch.no_grad()
 def record_greedy(model, random_tokens):
     """For the first prompt whose continuation is long, varied and free of near ties."""
-    while True:
+    for _ in range(200):
         prompt = random_tokens(6)
         with double_throughout(model):
             out = model.generate(prompt[None], do_sample=False, max_new_tokens=48, pad_token_id=0, output_logits=True,
@@ -154,25 +195,30 @@ def record_greedy(model, random_tokens):
         margin = (best[:, 0] - best[:, 1]).min().item()
         if len(ids) > 24 and len(ids.unique()) > 8 and margin > 2e-3:
             return {"greedy.prompt": prompt, "greedy.ids": ids}, margin
+    raise RuntimeError("no such prompt found; change the case")
 
 
 @torch.no_grad()
 def bfloat16_error(model, sequences, logprob):
     model = model.bfloat16()
+    set_angles(model)
     got = torch.cat([statistics(model(tokens[None]).logits[0, :-1].float(), tokens[1:])["logprob"]
                      for tokens in sequences])
     return (got.double() - logprob).abs().max().reshape(1)
 
 
-def record(name):
-    folder = ROOT / name
+def record(name, compare):
+    folder = pathlib.Path("/tmp") / name if compare else ROOT / name
     shutil.rmtree(folder, ignore_errors=True)
     generator = torch.Generator().manual_seed(sum(map(ord, name)))
     model, dtype, shard = CASES[name]()
     randomise(model, generator)
     model = model.to(dtype)
-    model.save_pretrained(folder, safe_serialization=True, max_shard_size=shard)
+    model.save_pretrained(folder, max_shard_size=shard)
     model = model.double().eval()
+    embedding = model.model.embed_tokens
+    if hasattr(embedding, "embed_scale"):
+        embedding.embed_scale = torch.tensor(embedding.scalar_embed_scale, dtype=torch.float64)
 
     def random_tokens(length):
         return torch.randint(5, SHAPE["vocab_size"], (length,), generator=generator)
@@ -185,12 +231,19 @@ def record(name):
     recorded["bfloat16_error"] = bfloat16_error(model, sequences, recorded["logprob"])
     for key in ("tokens", "targets", "long.tokens", "greedy.prompt", "greedy.ids"):
         recorded[key] = recorded[key].to(torch.uint8)
-    save_file({key: tensor.detach().contiguous() for key, tensor in recorded.items()}, folder / "expected.safetensors")
+    recorded = {key: tensor.detach().contiguous() for key, tensor in recorded.items()}
+    if compare:
+        stored = load_file(ROOT / name / "expected.safetensors")
+        worst = max((recorded[key].double() - stored[key].double()).abs().max().item()
+                    for key in stored if key != "bfloat16_error")
+        return print(f"{name}: differs by at most {worst:.2e}")
+    save_file(recorded, folder / "expected.safetensors")
     size = sum(file.stat().st_size for file in folder.iterdir())
     print(f"{name}: {size} bytes, mean entropy {recorded['entropy'].mean():.3f}, {len(recorded['greedy.ids'])} greedy "
           f"tokens, margin {margin:.4f}, bfloat16 error {recorded['bfloat16_error'].item():.4f}")
 
 
 if __name__ == "__main__":
-    for case_name in CASES:
-        record(case_name)
+    names = [argument for argument in sys.argv[1:] if argument != "--compare"]
+    for case_name in names or CASES:
+        record(case_name, "--compare" in sys.argv)

@@ -210,7 +210,13 @@ void add_model(const ModelConfig& config, const std::string& name, GgufSettings&
                std::vector<std::string>& problems) {
   const auto* architecture = std::find_if(std::begin(kArchitectures), std::end(kArchitectures),
                                           [&](const Architecture& known) { return known.family == config.family; });
-  CARNOT_CHECK(architecture != std::end(kArchitectures), config.family);
+  if (architecture == std::end(kArchitectures))
+    return problems.push_back(name + ": config.json: model_type is \"" + config.family +
+                              "\", expected \"llama\", \"mistral\", \"qwen2\" or \"qwen3\", the only ones that are "
+                              "written as GGUF");
+  if (config.window > 0)
+    problems.push_back(name + ": config.json: sliding_window is " + std::to_string(config.window) +
+                       "; windows are not written as GGUF");
   settings[kArchitecture] = std::string(architecture->name);
   const auto set = [&](std::string_view ending, const GgufSetting& value) {
     settings[std::string(architecture->name).append(".").append(ending)] = value;

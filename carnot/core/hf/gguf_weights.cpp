@@ -26,7 +26,7 @@ void name_layer(const ModelConfig& config, int layer, std::vector<GgufWeightName
     add("attn_k.bias", "self_attn.k_proj.bias", {keys});
     add("attn_v.bias", "self_attn.v_proj.bias", {keys});
   }
-  if (config.query_key_norm()) {
+  if (config.query_key_norm() == QueryKeyNorm::Head) {
     add("attn_q_norm.weight", "self_attn.q_norm.weight", {head});
     add("attn_k_norm.weight", "self_attn.k_norm.weight", {head});
   }

@@ -24,6 +24,7 @@ class JsonObjectReader {
     problems_.push_back(where_ + ": " + key + found + ", expected " + expected);
   }
   std::vector<std::string>& problems() { return problems_; }
+  const std::string& where() const { return where_; }
 
   /// Null if the key is absent or null.
   const OrderedJson* find(const std::string& key) const {

@@ -3,6 +3,8 @@
 #include <cmath>
 
 #include "carnot/core/base/json.h"
+#include "carnot/core/base/limits.h"
+#include "carnot/core/hf/family_keys.h"
 #include "carnot/core/hf/json_object_reader.h"
 #include "carnot/core/nn/model_config.h"
 
@@ -56,7 +58,8 @@ void read_rotary_object(JsonObjectReader& reader, ModelConfig& config) {
   if (scaling.kind == "yarn") read_yarn(reader, config.max_positions, scaling);
 }
 
-void read_rotary(JsonObjectReader& reader, const std::string& name, ModelConfig& config) {
+void read_rotary(JsonObjectReader& reader, const std::string& name, const ModelFamily& family, ModelConfig& config) {
+  config.rope_theta = family.rope_theta;
   reader.number("rope_theta", config.rope_theta);
   // transformers 5 moves all of it into rope_parameters.
   for (const char* key : {"rope_scaling", "rope_parameters"}) {
@@ -66,26 +69,19 @@ void read_rotary(JsonObjectReader& reader, const std::string& name, ModelConfig&
       reader.problem(key, "an object");
       continue;
     }
-    JsonObjectReader part(*rotary, name + ": " + key);
+    // Where windowed layers rotate by angles of their own, this key lists both.
+    const auto full = rotary->find("full_attention");
+    JsonObjectReader part(full != rotary->end() && full->is_object() ? *full : *rotary, name + ": " + key);
     read_rotary_object(part, config);
     reader.problems().insert(reader.problems().end(), part.problems().begin(), part.problems().end());
   }
 }
 
-void read_sliding_window(JsonObjectReader& reader, const ModelFamily& family, const ModelConfig& config) {
-  reader.only("use_sliding_window", false);
-  if (family.sliding_window == 0) return;
-  int window = reader.has("sliding_window") ? 0 : family.sliding_window;
-  reader.integer("sliding_window", window, false);
-  if (window > 0 && window < config.max_positions)
-    reader.problem("sliding_window", "null or at least max_position_embeddings, " +
-                                         std::to_string(config.max_positions) +
-                                         ": attention over a window is not computed");
-}
-
 /// Keys that change the arithmetic and that we do not compute.
 void refuse_unsupported(JsonObjectReader& reader, const ModelFamily& family) {
-  reader.only("hidden_act", "silu");
+  if (family.activation == Activation::Silu) reader.only("hidden_act", "silu");
+  if (family.activation == Activation::GeluTanh)
+    for (const char* key : {"hidden_activation", "hidden_act"}) reader.only(key, "gelu_pytorch_tanh");
   reader.only("attention_dropout", 0.0);
   reader.only("partial_rotary_factor", 1.0);
   reader.only("mlp_bias", false);
@@ -94,12 +90,9 @@ void refuse_unsupported(JsonObjectReader& reader, const ModelFamily& family) {
   reader.refuse("quantization_config", "weights are float32, float16 or bfloat16");
   for (const char* key : {"num_experts", "num_local_experts", "n_routed_experts"})
     reader.refuse(key, "mixtures of experts are not computed");
-  const OrderedJson* layers = reader.find("layer_types");
-  if (!layers) return;
-  const bool all_full = layers->is_array() && std::all_of(layers->begin(), layers->end(), [](const OrderedJson& type) {
-                          return type == "full_attention";
-                        });
-  if (!all_full) reader.problem("layer_types", "\"full_attention\" in every layer");
+  if (find_family_keys(family.name)) return;
+  reader.only("use_sliding_window", false);
+  refuse_windowed_layers(reader);
 }
 
 const ModelFamily& read_family(JsonObjectReader& reader) {
@@ -109,7 +102,7 @@ const ModelFamily& read_family(JsonObjectReader& reader) {
   const bool experts = name.find("moe") != std::string::npos || name == "mixtral";
   reader.problem("model_type",
                  quoted_list(model_family_names()) + (experts ? "; mixtures of experts are not computed" : ""));
-  return kModelFamilies[0];
+  return model_families().front();
 }
 
 void read_shape(JsonObjectReader& reader, const ModelFamily& family, ModelConfig& config) {
@@ -123,8 +116,9 @@ void read_shape(JsonObjectReader& reader, const ModelFamily& family, ModelConfig
   const bool divided = reader.has("head_dim") || family.head_dim == 0;
   config.head_dim = divided ? config.hidden_size / std::max(config.num_heads, 1) : family.head_dim;
   reader.integer("head_dim", config.head_dim, false);
+  config.rms_norm_epsilon = family.rms_norm_epsilon;
   reader.number("rms_norm_eps", config.rms_norm_epsilon);
-  config.tied_head = false;
+  config.tied_head = family.tied_head;
   reader.boolean("tie_word_embeddings", config.tied_head);
   config.max_positions = family.max_positions;
   reader.integer("max_position_embeddings", config.max_positions, false);
@@ -132,6 +126,7 @@ void read_shape(JsonObjectReader& reader, const ModelFamily& family, ModelConfig
 
 void read_special_tokens(JsonObjectReader& reader, const ModelFamily& family, ModelConfig& config) {
   config.bos_token = family.bos_token;
+  config.pad_token = family.pad_token;
   if (family.eos_token >= 0) config.eos_tokens = {family.eos_token};
   reader.token("bos_token_id", config.bos_token);
   reader.token("pad_token_id", config.pad_token);
@@ -170,8 +165,9 @@ Result<ModelConfig> parse_model_config(std::string_view json_text, const std::st
   ModelConfig config{.family = std::string(family.name)};
   read_shape(reader, family, config);
   read_special_tokens(reader, family, config);
-  read_rotary(reader, name, config);
-  read_sliding_window(reader, family, config);
+  read_rotary(reader, name, family, config);
+  const FamilyKeys* keys = find_family_keys(family.name);
+  if (keys && config.num_layers <= kMaxModelLayers) keys->read(reader, family, config);
   refuse_unsupported(reader, family);
   if (!reader.problems().empty()) return join_errors(reader.problems());
   if (const Status status = check_model_config(config); !status) return Error{name + ":\n" + status.error().message};
@@ -181,30 +177,32 @@ Result<ModelConfig> parse_model_config(std::string_view json_text, const std::st
 std::string model_config_json(const ModelConfig& config, const std::string& dtype) {
   const ModelFamily& family = *find_model_family(config.family);
   const auto token = [](int id) { return token_json(id < 0 ? std::vector<int>() : std::vector<int>{id}); };
-  OrderedJson json = {{"architectures", {family.architecture}},
-                      {"attention_dropout", 0.0},
-                      {"bos_token_id", token(config.bos_token)},
-                      {"eos_token_id", token_json(config.eos_tokens)},
-                      {"head_dim", config.head_dim},
-                      {"hidden_act", "silu"},
-                      {"hidden_size", config.hidden_size},
-                      {"initializer_range", 0.02},
-                      {"intermediate_size", config.intermediate_size},
-                      {"max_position_embeddings", config.max_positions},
-                      {"model_type", config.family},
-                      {"num_attention_heads", config.num_heads},
-                      {"num_hidden_layers", config.num_layers},
-                      {"num_key_value_heads", config.num_kv_heads},
-                      {"pad_token_id", token(config.pad_token)},
-                      {"rms_norm_eps", config.rms_norm_epsilon},
-                      {"rope_scaling", nullptr},
-                      {"rope_theta", config.rope_theta},
-                      {"tie_word_embeddings", config.tied_head},
-                      {"torch_dtype", dtype},
-                      {"use_cache", true},
-                      {"vocab_size", config.vocab_size}};
+  const bool gated_by_silu = family.activation == Activation::Silu;
+  OrderedJson json = {
+      {"architectures", {family.architecture}},
+      {"attention_dropout", 0.0},
+      {"bos_token_id", token(config.bos_token)},
+      {"eos_token_id", token_json(config.eos_tokens)},
+      {"head_dim", config.head_dim},
+      {gated_by_silu ? "hidden_act" : "hidden_activation", gated_by_silu ? "silu" : "gelu_pytorch_tanh"},
+      {"hidden_size", config.hidden_size},
+      {"initializer_range", 0.02},
+      {"intermediate_size", config.intermediate_size},
+      {"max_position_embeddings", config.max_positions},
+      {"model_type", config.family},
+      {"num_attention_heads", config.num_heads},
+      {"num_hidden_layers", config.num_layers},
+      {"num_key_value_heads", config.num_kv_heads},
+      {"pad_token_id", token(config.pad_token)},
+      {"rms_norm_eps", config.rms_norm_epsilon},
+      {"rope_scaling", nullptr},
+      {"rope_theta", config.rope_theta},
+      {"tie_word_embeddings", config.tied_head},
+      {"torch_dtype", dtype},
+      {"use_cache", true},
+      {"vocab_size", config.vocab_size}};
   if (config.rope_scaling.kind != "default") json["rope_scaling"] = rotary_json(config.rope_scaling);
-  if (family.sliding_window > 0) json["sliding_window"] = nullptr;
+  if (const FamilyKeys* keys = find_family_keys(config.family)) keys->write(config, json);
   return json.dump(2) + "\n";
 }
 

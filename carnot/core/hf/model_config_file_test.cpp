@@ -18,7 +18,7 @@ std::string golden(const std::string& file) { return *read_file(source_path("tes
 /// The golden Qwen2 config with some keys replaced.
 std::string changed(const nlohmann::json& changes, const std::string& family = "qwen2") {
   auto config = nlohmann::json::parse(golden(family + "/config.json"));
-  config.update(changes);
+  if (!changes.is_null()) config.update(changes);
   return config.dump();
 }
 
@@ -43,7 +43,7 @@ TEST(ModelConfig, ReadsWhatTransformersWrote) {
   EXPECT_EQ(qwen3->head_dim, 16);
   EXPECT_EQ(qwen3->rope_theta, 1e6);
   EXPECT_FALSE(qwen3->tied_head);
-  EXPECT_TRUE(qwen3->query_key_norm());
+  EXPECT_EQ(qwen3->query_key_norm(), QueryKeyNorm::Head);
   EXPECT_FALSE(qwen3->attention_bias());
 }
 
@@ -55,7 +55,8 @@ TEST(ModelConfig, ReadsLlamaAndMistralWithTheirKeys) {
   EXPECT_EQ(llama->rope_scaling.factor, 8);
   EXPECT_EQ(llama->eos_tokens, (std::vector<int>{2, 3, 4}));
   EXPECT_TRUE(llama->tied_head);
-  EXPECT_FALSE(llama->attention_bias() || llama->query_key_norm());
+  EXPECT_FALSE(llama->attention_bias());
+  EXPECT_EQ(llama->query_key_norm(), QueryKeyNorm::None);
   const auto mistral = parse_model_config(golden("mistral/config.json"), "config.json");
   ASSERT_TRUE(mistral.ok()) << mistral.error().message;
   EXPECT_EQ(mistral->head_dim, 12);
@@ -63,7 +64,8 @@ TEST(ModelConfig, ReadsLlamaAndMistralWithTheirKeys) {
 }
 
 TEST(ModelConfig, CountsTheParametersOfTheRecordedCheckpoints) {
-  for (const std::string name : {"llama2", "mistral", "qwen2", "qwen3"}) {
+  for (const std::string name :
+       {"llama2", "mistral", "qwen2", "qwen3", "smollm3", "olmo2", "olmo3", "granite", "gemma3"}) {
     const auto config = parse_model_config(golden(name + "/config.json"), "config.json");
     const auto header = parse_safetensors_header(golden(name + "/model.safetensors"), name);
     std::int64_t elements = 0;
@@ -74,18 +76,16 @@ TEST(ModelConfig, CountsTheParametersOfTheRecordedCheckpoints) {
 }
 
 TEST(ModelConfig, RefusesByNameWhatIsNotComputedAllAtOnce) {
-  const std::string all = complaint({{"use_sliding_window", true},
-                                     {"hidden_act", "gelu"},
+  const std::string all = complaint({{"hidden_act", "gelu"},
                                      {"rope_scaling", {{"rope_type", "dynamic"}, {"factor", 4}}},
                                      {"mlp_bias", true},
                                      {"pretraining_tp", 2},
                                      {"quantization_config", {{"bits", 4}}},
-                                     {"layer_types", {"full_attention", "sliding_attention"}}});
-  for (const std::string key : {"use_sliding_window", "hidden_act", "rope_scaling: rope_type", "mlp_bias",
-                                "pretraining_tp", "quantization_config", "layer_types"})
+                                     {"layer_types", {"full_attention", "chunked_attention"}}});
+  for (const std::string key :
+       {"hidden_act", "rope_scaling: rope_type", "mlp_bias", "pretraining_tp", "quantization_config", "layer_types"})
     EXPECT_NE(all.find("config.json: " + key), std::string::npos) << key << "\n" << all;
-  EXPECT_NE(complaint({{"model_type", "gpt2"}})
-                .find("model_type is \"gpt2\", expected \"llama\", \"mistral\", \"qwen2\" or \"qwen3\""),
+  EXPECT_NE(complaint({{"model_type", "gpt2"}}).find("model_type is \"gpt2\", expected \"llama\", \"mistral\", "),
             std::string::npos);
   EXPECT_NE(complaint({{"model_type", "qwen3_moe"}}).find("mixtures of experts are not computed"), std::string::npos);
   EXPECT_NE(complaint({{"attention_bias", true}}, "qwen3").find("attention_bias"), std::string::npos);
@@ -107,19 +107,81 @@ TEST(ModelConfig, RefusesSizesThatNoMachineHolds) {
             std::string::npos);
 }
 
-TEST(ModelConfig, AWindowThatNeverClosesIsAcceptedAndAShorterOneRefused) {
-  const auto mistral = [](const nlohmann::json& window) {
-    return complaint({{"max_position_embeddings", 64}, {"sliding_window", window}}, "mistral");
+/// The golden config with some keys replaced.
+ModelConfig read(const nlohmann::json& changes, const std::string& family) {
+  const auto config = parse_model_config(changed(changes, family), "config.json");
+  EXPECT_TRUE(config.ok()) << config.error().message;
+  return config.ok() ? *config : ModelConfig{};
+}
+
+std::string windowed_layers(const ModelConfig& config) {
+  std::string layers;
+  for (int layer = 0; layer < config.num_layers; ++layer) layers += config.layer_kind(layer).windowed ? 'w' : 'f';
+  return layers;
+}
+
+TEST(ModelConfig, AWindowThatNeverClosesIsNone) {
+  const auto window = [](const nlohmann::json& value) {
+    return read({{"max_position_embeddings", 64}, {"sliding_window", value}}, "mistral").window;
   };
-  EXPECT_EQ(mistral(nullptr), "");
-  EXPECT_EQ(mistral(64), "");
-  EXPECT_NE(mistral(63).find("sliding_window is 63, expected null or at least max_position_embeddings, 64"),
-            std::string::npos);
+  EXPECT_EQ(window(nullptr), 0);
+  EXPECT_EQ(window(64), 0);
+  EXPECT_EQ(window(63), 63);
   auto absent = nlohmann::json::parse(golden("mistral/config.json"));
   absent.erase("sliding_window");
-  const auto config = parse_model_config(absent.dump(), "config.json");
-  EXPECT_NE(config.error().message.find("sliding_window is missing"), std::string::npos) << "then it is 4096";
-  EXPECT_EQ(complaint({{"sliding_window", 32}}), "") << "Qwen2 looks at use_sliding_window";
+  EXPECT_EQ(parse_model_config(absent.dump(), "config.json")->window, 4096);
+}
+
+TEST(ModelConfig, ReadsWhichLayersSeeAWindow) {
+  EXPECT_EQ(windowed_layers(read({}, "mistral_window")), "ww");
+  EXPECT_EQ(windowed_layers(read({}, "gemma3")), "wfw");
+  const nlohmann::json six = {{"num_hidden_layers", 7}, {"layer_types", nullptr}};
+  EXPECT_EQ(windowed_layers(read(six, "gemma3")), "wwwwwfw");
+  EXPECT_EQ(windowed_layers(read(six, "olmo3")), "wwwfwww");
+  EXPECT_EQ(windowed_layers(
+                read({{"num_hidden_layers", 4}, {"layer_types", nullptr}, {"sliding_window_pattern", 2}}, "gemma3")),
+            "wfwf");
+  EXPECT_EQ(windowed_layers(read({{"sliding_window", 32}}, "qwen2")), "ff") << "Qwen2 looks at use_sliding_window";
+  const nlohmann::json qwen = {{"use_sliding_window", true}, {"sliding_window", 32}, {"layer_types", nullptr}};
+  EXPECT_EQ(windowed_layers(read(qwen, "qwen2")), "ff") << "max_window_layers is 28";
+  nlohmann::json from_one = qwen;
+  from_one["max_window_layers"] = 1;
+  EXPECT_EQ(windowed_layers(read(from_one, "qwen2")), "fw");
+  EXPECT_EQ(read(from_one, "qwen2").window, 32);
+  EXPECT_NE(complaint({{"layer_types", {"sliding_attention", "full_attention"}}}, "llama3").find("layer_types"),
+            std::string::npos);
+  EXPECT_NE(complaint({{"layer_types", {"full_attention"}}}, "gemma3").find("for each of 3 layers"), std::string::npos);
+}
+
+TEST(ModelConfig, ReadsKeysThatOnlySomeFamiliesHave) {
+  const ModelConfig smollm3 = read({}, "smollm3");
+  EXPECT_TRUE(smollm3.layer_kind(0).rotated);
+  EXPECT_FALSE(smollm3.layer_kind(1).rotated);
+  const ModelConfig fourth = read({{"num_hidden_layers", 8}, {"no_rope_layers", nullptr}}, "smollm3");
+  for (int layer = 0; layer < 8; ++layer) EXPECT_EQ(fourth.layer_kind(layer).rotated, layer % 4 != 3) << layer;
+  const ModelConfig granite = read({}, "granite");
+  EXPECT_EQ(granite.attention_scale, 0.2);
+  EXPECT_EQ(granite.embedding_scale, 3);
+  EXPECT_EQ(granite.residual_scale, 0.7);
+  EXPECT_EQ(granite.logits_divisor, 1.5);
+  const ModelConfig gemma = read({}, "gemma3");
+  EXPECT_DOUBLE_EQ(gemma.attention_scale, 1 / std::sqrt(24.0));
+  EXPECT_EQ(gemma.rope_theta, 1e6);
+  EXPECT_EQ(gemma.rope_scaling.kind, "linear");
+  EXPECT_EQ(gemma.window_rope_theta, 1e4);
+  const ModelConfig published = read({{"rope_parameters", nullptr}, {"rope_local_base_freq", 5e3}}, "gemma3");
+  EXPECT_EQ(published.rope_theta, 1e6);
+  EXPECT_EQ(published.window_rope_theta, 5e3);
+  EXPECT_EQ(read({}, "olmo3").rope_scaling.kind, "yarn");
+  const std::string all = complaint({{"hidden_activation", "gelu"},
+                                     {"final_logit_softcapping", 30},
+                                     {"attn_logit_softcapping", 50},
+                                     {"use_bidirectional_attention", true},
+                                     {"sliding_window", nullptr}},
+                                    "gemma3");
+  for (const std::string key : {"hidden_activation", "final_logit_softcapping", "attn_logit_softcapping",
+                                "use_bidirectional_attention", "sliding_window"})
+    EXPECT_NE(all.find("config.json: " + key), std::string::npos) << key << "\n" << all;
 }
 
 TEST(ModelConfig, TakesTheFamilysDefaultWhereAKeyIsAbsent) {
@@ -190,6 +252,23 @@ TEST(ModelConfig, AcceptsTheNewerSpellingOfRotaryParametersAndListsOfEndTokens) 
   EXPECT_EQ(config->eos_tokens, (std::vector<int>{5, 6}));
 }
 
+/// What the family's config.json can say of them.
+void add_layers_and_scales(ModelConfig& config) {
+  const ModelFamily& family = *find_model_family(config.family);
+  if (family.windows) config.window = 7;
+  if (family.unrotated_every > 0) config.layers = {{.rotated = false}, {.rotated = true}, {.rotated = false}};
+  if (family.full_every > 0) {
+    config.layers = {{.windowed = true}, {.windowed = false}, {.windowed = true}};
+    config.window_rope_theta = 123;
+  }
+  if (config.family == "gemma3_text") config.attention_scale = 1 / std::sqrt(168.0);
+  if (config.family != "granite") return;
+  config.attention_scale = 0.25;
+  config.embedding_scale = 12;
+  config.residual_scale = 0.22;
+  config.logits_divisor = 8;
+}
+
 TEST(ModelConfig, ComesBackFromItsOwnJson) {
   const RotaryScaling scalings[] = {{},
                                     {.kind = "linear", .factor = 2},
@@ -207,21 +286,22 @@ TEST(ModelConfig, ComesBackFromItsOwnJson) {
                                      .truncate = false}};
   for (const std::string& family : model_family_names()) {
     for (const RotaryScaling& scaling : scalings) {
-      const ModelConfig config{.family = family,
-                               .vocab_size = 50,
-                               .hidden_size = 24,
-                               .num_layers = 3,
-                               .num_heads = 6,
-                               .num_kv_heads = 3,
-                               .head_dim = 10,
-                               .rope_theta = 1234.5,
-                               .rope_scaling = scaling,
-                               .rms_norm_epsilon = 1e-5,
-                               .tied_head = family == "qwen2",
-                               .max_positions = 99,
-                               .bos_token = 3,
-                               .pad_token = 5,
-                               .eos_tokens = {4, 7}};
+      ModelConfig config{.family = family,
+                         .vocab_size = 50,
+                         .hidden_size = 24,
+                         .num_layers = 3,
+                         .num_heads = 6,
+                         .num_kv_heads = 3,
+                         .head_dim = 10,
+                         .rope_theta = 1234.5,
+                         .rope_scaling = scaling,
+                         .rms_norm_epsilon = 1e-5,
+                         .tied_head = family == "qwen2",
+                         .max_positions = 99,
+                         .bos_token = 3,
+                         .pad_token = 5,
+                         .eos_tokens = {4, 7}};
+      add_layers_and_scales(config);
       const std::string json = model_config_json(config, "float32");
       const auto read = parse_model_config(json, "config.json");
       ASSERT_TRUE(read.ok()) << read.error().message;

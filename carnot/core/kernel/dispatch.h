@@ -114,14 +114,18 @@ struct StorageTable {
   /// y += x
   void (*add)(std::int64_t n, const S* x, T* y);
 
-  /// y = x * rsqrt(mean(x^2) + epsilon) * weight; returns the factor.
-  T (*rms_norm)(std::int64_t n, const S* x, const S* weight, T epsilon, S* y);
+  /// y = x * rsqrt(mean(x^2) + epsilon) * (weight + offset); returns the factor.
+  T (*rms_norm)(std::int64_t n, const S* x, const S* weight, T offset, T epsilon, S* y);
   /// dx (written) and dweight (added to) of the above.
-  void (*rms_norm_backward)(std::int64_t n, const S* dy, const S* x, const S* weight, T factor, S* dx, T* dweight);
+  void (*rms_norm_backward)(std::int64_t n, const S* dy, const S* x, const S* weight, T offset, T factor, S* dx,
+                            T* dweight);
 
   /// out = silu(gate) * up
   void (*swiglu)(std::int64_t n, const S* gate, const S* up, S* out);
   void (*swiglu_backward)(std::int64_t n, const S* dout, const S* gate, const S* up, S* dgate, S* dup);
+  /// The same with gelu in its approximation by tanh.
+  void (*geglu)(std::int64_t n, const S* gate, const S* up, S* out);
+  void (*geglu_backward)(std::int64_t n, const S* dout, const S* gate, const S* up, S* dgate, S* dup);
 };
 
 /// The widest tables that this processor supports and kernel/kernel_choice.h allows.

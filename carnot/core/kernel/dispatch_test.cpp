@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <numbers>
 #include <vector>
 
 #include "carnot/core/base/random.h"
@@ -75,20 +76,42 @@ TYPED_TEST(InnerLoops, SwigluAndItsGradientMatchTheDefinitions) {
   }
 }
 
+TYPED_TEST(InnerLoops, GegluAndItsGradientMatchTheDefinitions) {
+  using T = TypeParam;
+  const auto gelu = [](double x) {
+    return 0.5 * x * (1 + std::tanh(std::sqrt(2 / std::numbers::pi) * (x + 0.044715 * x * x * x)));
+  };
+  for (std::size_t n : {1u, 16u, 37u}) {
+    const auto gate = this->normal(n, 3), up = this->normal(n), dout = this->normal(n);
+    std::vector<T> out(n), dgate(n), dup(n);
+    storage_table<T>().geglu(static_cast<std::int64_t>(n), gate.data(), up.data(), out.data());
+    storage_table<T>().geglu_backward(static_cast<std::int64_t>(n), dout.data(), gate.data(), up.data(), dgate.data(),
+                                      dup.data());
+    for (std::size_t i = 0; i < n; ++i) {
+      const double g = gate[i];
+      EXPECT_NEAR(out[i], gelu(g) * up[i], this->kTolerance * 10);
+      EXPECT_NEAR(dup[i], dout[i] * gelu(g), this->kTolerance * 10);
+      EXPECT_NEAR(dgate[i], dout[i] * up[i] * (gelu(g + 1e-5) - gelu(g - 1e-5)) / 2e-5, this->kTolerance * 10 + 1e-9);
+    }
+  }
+}
+
 TYPED_TEST(InnerLoops, RmsNormsGradientMatchesFiniteDifferences) {
   using T = TypeParam;
   const std::int64_t n = 19;
+  const T offset = 1;
   const auto x = this->normal(19), weight = this->normal(19), dy = this->normal(19);
   const auto loss = [&](std::vector<double> v) {
     double squares = 0, sum = 0;
     for (double a : v) squares += a * a;
     const double factor = 1 / std::sqrt(squares / double(n) + 1e-6);
-    for (std::size_t i = 0; i < v.size(); ++i) sum += v[i] * factor * weight[i] * dy[i];
+    for (std::size_t i = 0; i < v.size(); ++i) sum += v[i] * factor * (weight[i] + offset) * dy[i];
     return sum;
   };
   std::vector<T> y(19), dx(19), dweight(19, T(0));
-  const T factor = storage_table<T>().rms_norm(n, x.data(), weight.data(), T(1e-6), y.data());
-  storage_table<T>().rms_norm_backward(n, dy.data(), x.data(), weight.data(), factor, dx.data(), dweight.data());
+  const T factor = storage_table<T>().rms_norm(n, x.data(), weight.data(), offset, T(1e-6), y.data());
+  storage_table<T>().rms_norm_backward(n, dy.data(), x.data(), weight.data(), offset, factor, dx.data(),
+                                       dweight.data());
   for (std::size_t i = 0; i < 19; ++i) {
     std::vector<double> up(x.begin(), x.end()), down(up);
     up[i] += 1e-5;

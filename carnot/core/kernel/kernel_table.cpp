@@ -40,7 +40,9 @@ constexpr StorageTable<S> storage() {
           .rms_norm = rms_norm<S>,
           .rms_norm_backward = rms_norm_backward<S>,
           .swiglu = swiglu<S>,
-          .swiglu_backward = swiglu_backward<S>};
+          .swiglu_backward = swiglu_backward<S>,
+          .geglu = geglu<S>,
+          .geglu_backward = geglu_backward<S>};
 }
 
 }  // namespace

@@ -66,7 +66,7 @@ TEST_F(StoredRows, RmsNormIsRoundedOnce) {
     for (BFloat16 value : x) squares += wide(value) * wide(value);
     const double factor = 1 / std::sqrt(squares / n + 1e-6);
     std::vector<BFloat16> y(n);
-    EXPECT_NEAR(rows().rms_norm(n, x.data(), weight.data(), 1e-6F, y.data()) / factor, 1, 1e-5);
+    EXPECT_NEAR(rows().rms_norm(n, x.data(), weight.data(), 0, 1e-6F, y.data()) / factor, 1, 1e-5);
     for (int i = 0; i < n; ++i) expect_rounded(y[i], wide(x[i]) * factor * wide(weight[i]), n);
   }
 }
@@ -80,7 +80,7 @@ TEST_F(StoredRows, RmsNormsGradientIsRoundedOnceAndItsWeightsSumsNever) {
     for (int i = 0; i < n; ++i) projected += wide(dy[i]) * wide(weight[i]) * wide(x[i]);
     std::vector<BFloat16> dx(n);
     std::vector<float> dweight(n, 100.0F);
-    rows().rms_norm_backward(n, dy.data(), x.data(), weight.data(), static_cast<float>(factor), dx.data(),
+    rows().rms_norm_backward(n, dy.data(), x.data(), weight.data(), 0, static_cast<float>(factor), dx.data(),
                              dweight.data());
     for (int i = 0; i < n; ++i) {
       expect_rounded(dx[i],
@@ -109,7 +109,7 @@ TEST_F(StoredRows, WritesEndWhereTheRowEnds) {
   for (int n : kWidths) {
     const auto x = normal(n), weight = normal(n);
     std::vector<BFloat16> y(n + 3, BFloat16{7});
-    rows().rms_norm(n, x.data(), weight.data(), 1e-6F, y.data());
+    rows().rms_norm(n, x.data(), weight.data(), 0, 1e-6F, y.data());
     rows().swiglu(n, x.data(), weight.data(), y.data());
     for (int i = n; i < n + 3; ++i) EXPECT_EQ(y[i], BFloat16{7});
   }

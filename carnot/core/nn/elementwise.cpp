@@ -32,7 +32,8 @@ void for_rows(std::int64_t rows, Body body) {
 }
 
 template <class S>
-at::Tensor rms_norm_forward(const at::Tensor& x, const at::Tensor& weight, double epsilon, const at::Tensor& factors) {
+at::Tensor rms_norm_forward(const at::Tensor& x, const at::Tensor& weight, const RmsNormOptions& options,
+                            const at::Tensor& factors) {
   using T = Computed<S>;
   at::Tensor y = at::empty_like(x);
   const std::int64_t width = x.size(1);
@@ -40,16 +41,17 @@ at::Tensor rms_norm_forward(const at::Tensor& x, const at::Tensor& weight, doubl
   S* out = data_of<S>(y);
   const S* scale = data_of<S>(weight);
   T* kept = factors.defined() ? data_of<T>(factors) : nullptr;
+  const T offset = static_cast<T>(options.offset), epsilon = static_cast<T>(options.epsilon);
   for_rows(x.size(0), [&](std::int64_t row) {
     const T factor =
-        kernel::storage_table<S>().rms_norm(width, in + row * width, scale, static_cast<T>(epsilon), out + row * width);
+        kernel::storage_table<S>().rms_norm(width, in + row * width, scale, offset, epsilon, out + row * width);
     if (kept != nullptr) kept[row] = factor;
   });
   return y;
 }
 
 template <class S>
-variable_list rms_norm_backward(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& factors,
+variable_list rms_norm_backward(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& factors, double offset,
                                 const at::Tensor& dy) {
   using T = Computed<S>;
   const std::int64_t rows = x.size(0), width = x.size(1), tasks = tasks_of(rows);
@@ -62,47 +64,55 @@ variable_list rms_norm_backward(const at::Tensor& x, const at::Tensor& weight, c
   S* out = data_of<S>(dx);
   T* sums = data_of<T>(partial);
   for_rows(rows, [&](std::int64_t row) {
-    kernel::storage_table<S>().rms_norm_backward(width, gradient + row * width, in + row * width, scale, factor[row],
-                                                 out + row * width, sums + row / kRowsPerTask * width);
+    kernel::storage_table<S>().rms_norm_backward(width, gradient + row * width, in + row * width, scale,
+                                                 static_cast<T>(offset), factor[row], out + row * width,
+                                                 sums + row / kRowsPerTask * width);
   });
   at::Tensor dweight = at::zeros({width}, computed_like<S>(weight));
   for (std::int64_t task = 0; task < tasks; ++task)
     kernel::storage_table<T>().add(width, sums + task * width, data_of<T>(dweight));
-  return {dx, dweight, at::Tensor()};
+  return {dx, dweight, at::Tensor(), at::Tensor()};
 }
 
 struct RmsNormFunction : torch::autograd::Function<RmsNormFunction> {
-  static at::Tensor forward(AutogradContext* context, const at::Tensor& x, const at::Tensor& weight, double epsilon) {
+  static at::Tensor forward(AutogradContext* context, const at::Tensor& x, const at::Tensor& weight, double epsilon,
+                            double offset) {
     return with_number_type(x.scalar_type(), [&]<class S>() {
       const at::Tensor factors = at::empty({x.size(0)}, computed_like<S>(x));
       context->save_for_backward({x, weight, factors});
-      return rms_norm_forward<S>(x, weight, epsilon, factors);
+      context->saved_data["offset"] = offset;
+      return rms_norm_forward<S>(x, weight, {.epsilon = epsilon, .offset = offset}, factors);
     });
   }
 
   static variable_list backward(AutogradContext* context, const variable_list& gradients) {
     const auto saved = context->get_saved_variables();
     const at::Tensor dy = gradients[0].contiguous();
+    const double offset = context->saved_data["offset"].toDouble();
     return with_number_type(saved[0].scalar_type(),
-                            [&]<class S>() { return rms_norm_backward<S>(saved[0], saved[1], saved[2], dy); });
+                            [&]<class S>() { return rms_norm_backward<S>(saved[0], saved[1], saved[2], offset, dy); });
   }
 };
 
 template <class S>
-at::Tensor swiglu_forward(const at::Tensor& gate_up) {
+at::Tensor gated_forward(const at::Tensor& gate_up, Activation activation) {
+  const kernel::StorageTable<S>& table = kernel::storage_table<S>();
+  const auto product = activation == Activation::Silu ? table.swiglu : table.geglu;
   const std::int64_t width = gate_up.size(1) / 2;
   at::Tensor y = at::empty({gate_up.size(0), width}, gate_up.options());
   const S* in = data_of<S>(gate_up);
   S* out = data_of<S>(y);
   for_rows(gate_up.size(0), [&](std::int64_t row) {
     const S* gate = in + row * 2 * width;
-    kernel::storage_table<S>().swiglu(width, gate, gate + width, out + row * width);
+    product(width, gate, gate + width, out + row * width);
   });
   return y;
 }
 
 template <class S>
-at::Tensor swiglu_backward(const at::Tensor& gate_up, const at::Tensor& dy) {
+at::Tensor gated_backward(const at::Tensor& gate_up, Activation activation, const at::Tensor& dy) {
+  const kernel::StorageTable<S>& table = kernel::storage_table<S>();
+  const auto gradient_of = activation == Activation::Silu ? table.swiglu_backward : table.geglu_backward;
   const std::int64_t width = gate_up.size(1) / 2;
   at::Tensor dx = at::empty_like(gate_up);
   const S* in = data_of<S>(gate_up);
@@ -111,25 +121,29 @@ at::Tensor swiglu_backward(const at::Tensor& gate_up, const at::Tensor& dy) {
   for_rows(gate_up.size(0), [&](std::int64_t row) {
     const S* gate = in + row * 2 * width;
     S* dgate = out + row * 2 * width;
-    kernel::storage_table<S>().swiglu_backward(width, gradient + row * width, gate, gate + width, dgate, dgate + width);
+    gradient_of(width, gradient + row * width, gate, gate + width, dgate, dgate + width);
   });
   return dx;
 }
 
-at::Tensor own_swiglu(const at::Tensor& gate_up) {
-  return with_number_type(gate_up.scalar_type(), [&]<class S>() { return swiglu_forward<S>(gate_up); });
+at::Tensor own_gated(const at::Tensor& gate_up, Activation activation) {
+  return with_number_type(gate_up.scalar_type(), [&]<class S>() { return gated_forward<S>(gate_up, activation); });
 }
 
-struct SwigluFunction : torch::autograd::Function<SwigluFunction> {
-  static at::Tensor forward(AutogradContext* context, const at::Tensor& gate_up) {
+struct GatedFunction : torch::autograd::Function<GatedFunction> {
+  static at::Tensor forward(AutogradContext* context, const at::Tensor& gate_up, std::int64_t activation) {
     context->save_for_backward({gate_up});
-    return own_swiglu(gate_up);
+    context->saved_data["activation"] = activation;
+    return own_gated(gate_up, static_cast<Activation>(activation));
   }
 
   static variable_list backward(AutogradContext* context, const variable_list& gradients) {
     const at::Tensor gate_up = context->get_saved_variables()[0];
     const at::Tensor dy = gradients[0].contiguous();
-    return {with_number_type(gate_up.scalar_type(), [&]<class S>() { return swiglu_backward<S>(gate_up, dy); })};
+    const auto activation = static_cast<Activation>(context->saved_data["activation"].toInt());
+    return {
+        with_number_type(gate_up.scalar_type(), [&]<class S>() { return gated_backward<S>(gate_up, activation, dy); }),
+        at::Tensor()};
   }
 };
 
@@ -179,26 +193,28 @@ struct EmbedFunction : torch::autograd::Function<EmbedFunction> {
 
 }  // namespace
 
-at::Tensor rms_norm(const at::Tensor& x_TH, const at::Tensor& weight_H, double epsilon, KernelChoice kernels) {
+at::Tensor rms_norm(const at::Tensor& x_TH, const at::Tensor& weight_H, const RmsNormOptions& options,
+                    KernelChoice kernels) {
   if (kernels == KernelChoice::Portable || !own_kernels_take(x_TH)) {
     const at::Tensor x = x_TH.scalar_type() == at::kDouble ? x_TH : x_TH.to(at::kFloat);
-    const at::Tensor normed = x * at::rsqrt((x * x).mean(-1, true) + epsilon);
-    return weight_H * normed.to(x_TH.scalar_type());
+    const at::Tensor normed = x * at::rsqrt((x * x).mean(-1, true) + options.epsilon);
+    if (options.offset == 0) return weight_H * normed.to(x_TH.scalar_type());
+    return (normed * (weight_H.to(normed.scalar_type()) + options.offset)).to(x_TH.scalar_type());
   }
   const at::Tensor x = x_TH.contiguous();
-  if (at::GradMode::is_enabled()) return RmsNormFunction::apply(x, weight_H, epsilon);
+  if (at::GradMode::is_enabled()) return RmsNormFunction::apply(x, weight_H, options.epsilon, options.offset);
   return with_number_type(x.scalar_type(),
-                          [&]<class S>() { return rms_norm_forward<S>(x, weight_H, epsilon, at::Tensor()); });
+                          [&]<class S>() { return rms_norm_forward<S>(x, weight_H, options, at::Tensor()); });
 }
 
-at::Tensor swiglu(const at::Tensor& gate_up_TF, KernelChoice kernels) {
+at::Tensor gated_product(const at::Tensor& gate_up_TF, Activation activation, KernelChoice kernels) {
   if (kernels == KernelChoice::Portable || !own_kernels_take(gate_up_TF)) {
     const auto halves = gate_up_TF.chunk(2, -1);
-    return at::silu(halves[0]) * halves[1];
+    return (activation == Activation::Silu ? at::silu(halves[0]) : at::gelu(halves[0], "tanh")) * halves[1];
   }
   const at::Tensor x = gate_up_TF.contiguous();
-  if (at::GradMode::is_enabled()) return SwigluFunction::apply(x);
-  return own_swiglu(x);
+  if (at::GradMode::is_enabled()) return GatedFunction::apply(x, static_cast<std::int64_t>(activation));
+  return own_gated(x, activation);
 }
 
 at::Tensor embed(const at::Tensor& table_VH, const at::Tensor& tokens_T, KernelChoice kernels) {

@@ -1,4 +1,4 @@
-// nn/elementwise.h -- RMSNorm, gated MLP and embedding rows, with gradients; kernels as in nn/linear.h.
+// nn/elementwise.h -- RMSNorm, gated product and embedding rows, with gradients; kernels as in nn/linear.h.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -7,11 +7,17 @@
 
 namespace carnot {
 
-/// x * rsqrt(mean(x^2) + epsilon) * weight over the last dimension.
-at::Tensor rms_norm(const at::Tensor& x_TH, const at::Tensor& weight_H, double epsilon, KernelChoice kernels);
+struct RmsNormOptions {
+  double epsilon = 1e-6;
+  double offset = 0;  ///< added to the weights
+};
 
-/// silu(gate) * up, where a row of x holds gate followed by up: [T, 2 F] to [T, F].
-at::Tensor swiglu(const at::Tensor& gate_up_TF, KernelChoice kernels);
+/// x * rsqrt(mean(x^2) + epsilon) * (weight + offset) over the last dimension.
+at::Tensor rms_norm(const at::Tensor& x_TH, const at::Tensor& weight_H, const RmsNormOptions& options,
+                    KernelChoice kernels);
+
+/// activation(gate) * up, where a row of x holds gate followed by up: [T, 2 F] to [T, F].
+at::Tensor gated_product(const at::Tensor& gate_up_TF, Activation activation, KernelChoice kernels);
 
 /// Rows of the table: [T, H].
 at::Tensor embed(const at::Tensor& table_VH, const at::Tensor& tokens_T, KernelChoice kernels);

@@ -18,6 +18,9 @@ namespace {
 
 at::Tensor zeros(at::IntArrayRef shape, const at::TensorOptions& options) { return at::zeros(shape, options); }
 
+/// A product of its own, never fused with an addition, so that its bits do not depend on where a row is.
+at::Tensor scaled(const at::Tensor& x, double scale) { return scale == 1 ? x : x * scale; }
+
 /// Normal draws from the tensor's own stream, drawn on the CPU in double: the same on every device and dtype.
 void fill_normal(const at::Tensor& weight, std::uint64_t seed, const std::string& name, double deviation) {
   RandomStream stream(derive_seed(seed, name));
@@ -41,39 +44,46 @@ void mark_trained(const at::Tensor& weight, bool on) {
 /// What a model computes with besides its weights.
 struct ModelWorkspace {
   PackedWeights packed;
-  RotaryTable rotary;
+  std::vector<RotaryTable> rotary;  // of ModelPlan::rotary
 };
+
+Model::Layer Model::make_layer(const LayerPlan& plan, const at::TensorOptions& options) const {
+  const std::int64_t h = config_.hidden_size, f = config_.intermediate_size, d = config_.head_dim;
+  const std::int64_t q = config_.num_heads * d, kv = config_.num_kv_heads * d;
+  Layer layer{.query = zeros({q, h}, options),
+              .key = zeros({kv, h}, options),
+              .value = zeros({kv, h}, options),
+              .output = zeros({h, q}, options),
+              .gate = zeros({f, h}, options),
+              .up = zeros({f, h}, options),
+              .down = zeros({h, f}, options)};
+  if (config_.attention_bias()) {
+    layer.query_bias = zeros({q}, options);
+    layer.key_bias = zeros({kv}, options);
+    layer.value_bias = zeros({kv}, options);
+  }
+  if (plan.query_key_norm != QueryKeyNorm::None) {
+    const bool whole = plan.query_key_norm == QueryKeyNorm::Whole;
+    layer.query_norm = zeros({whole ? q : d}, options);
+    layer.key_norm = zeros({whole ? kv : d}, options);
+  }
+  const auto norm = [&](std::string_view name) { return name.empty() ? at::Tensor() : zeros({h}, options); };
+  layer.before_attention = norm(plan.norms.before_attention);
+  layer.after_attention = norm(plan.norms.after_attention);
+  layer.before_mlp = norm(plan.norms.before_mlp);
+  layer.after_mlp = norm(plan.norms.after_mlp);
+  return layer;
+}
 
 Model Model::uninitialised(const ModelConfig& config, const at::TensorOptions& options) {
   const Status shape = check_model_config(config);
   CARNOT_CHECK(shape.ok(), shape.ok() ? "" : shape.error().message);
   Model model(config);
-  const std::int64_t h = config.hidden_size, f = config.intermediate_size, d = config.head_dim;
-  const std::int64_t q = config.num_heads * d, kv = config.num_kv_heads * d;
+  const std::int64_t h = config.hidden_size;
   model.embedding_ = zeros({config.vocab_size, h}, options);
   model.final_norm_ = zeros({h}, options);
   if (!config.tied_head) model.head_ = zeros({config.vocab_size, h}, options);
-  for (int i = 0; i < config.num_layers; ++i) {
-    Layer layer{.input_norm = zeros({h}, options),
-                .query = zeros({q, h}, options),
-                .key = zeros({kv, h}, options),
-                .value = zeros({kv, h}, options),
-                .output = zeros({h, q}, options),
-                .post_norm = zeros({h}, options),
-                .gate = zeros({f, h}, options),
-                .up = zeros({f, h}, options),
-                .down = zeros({h, f}, options)};
-    if (config.attention_bias()) {
-      layer.query_bias = zeros({q}, options);
-      layer.key_bias = zeros({kv}, options);
-      layer.value_bias = zeros({kv}, options);
-    }
-    if (config.query_key_norm()) {
-      layer.query_norm = zeros({d}, options);
-      layer.key_norm = zeros({d}, options);
-    }
-    model.layers_.push_back(layer);
-  }
+  for (const LayerPlan& layer : model.plan_.layers) model.layers_.push_back(model.make_layer(layer, options));
   model.workspace_ = std::make_shared<ModelWorkspace>();
   return model;
 }
@@ -85,7 +95,7 @@ Model::Model(const ModelConfig& config, std::uint64_t seed, const at::TensorOpti
   for (const NamedTensor& weight : parameters()) {
     if (ends_with(weight.name, "bias")) continue;
     if (weight.tensor.dim() == 1) {
-      weight.tensor.fill_(1);
+      weight.tensor.fill_(1 - plan_.norm_offset);
     } else {
       const bool into_residual = ends_with(weight.name, "o_proj.weight") || ends_with(weight.name, "down_proj.weight");
       fill_normal(weight.tensor, seed, weight.name, into_residual ? residual_std : init_std);
@@ -117,35 +127,54 @@ LinearWeights Model::weights_of(const Layer& layer, std::initializer_list<Projec
   return all;
 }
 
+at::Tensor Model::normed(const at::Tensor& x_TH, const at::Tensor& norm) const {
+  if (!norm.defined()) return x_TH;
+  return rms_norm(x_TH, norm, {.epsilon = config_.rms_norm_epsilon, .offset = plan_.norm_offset}, kernels_);
+}
+
 at::Tensor Model::norm_and_linear(const at::Tensor& x_TH, const at::Tensor& norm, const LinearWeights& weights) const {
-  const auto normed = [x_TH, norm, epsilon = config_.rms_norm_epsilon, kernels = kernels_] {
-    return rms_norm(x_TH, norm, epsilon, kernels);
-  };
-  return linear(normed(), weights, workspace_->packed, kernels_, normed);
+  if (!norm.defined()) return linear(x_TH, weights, workspace_->packed, kernels_);
+  const RmsNormOptions options{.epsilon = config_.rms_norm_epsilon, .offset = plan_.norm_offset};
+  const auto input = [x_TH, norm, options, kernels = kernels_] { return rms_norm(x_TH, norm, options, kernels); };
+  return linear(input(), weights, workspace_->packed, kernels_, input);
 }
 
 at::Tensor Model::layer_output(int index, const at::Tensor& x_TH, const at::Tensor& positions_T,
                                const AttentionPlan& plan) const {
   const Layer& layer = layers_[index];
-  const at::Tensor qkv = norm_and_linear(x_TH, layer.input_norm,
+  const LayerPlan& what = plan_.layers[index];
+  const at::Tensor qkv = norm_and_linear(x_TH, layer.before_attention,
                                          weights_of(layer, {Projection::Query, Projection::Key, Projection::Value}));
-  const at::Tensor mixed = self_attention(config_, index, qkv, {layer.query_norm, layer.key_norm}, workspace_->rotary,
-                                          positions_T, plan, kernels_);
-  const at::Tensor x = x_TH + linear(mixed, weights_of(layer, {Projection::Output}), workspace_->packed, kernels_);
-  const at::Tensor gate_up = norm_and_linear(x, layer.post_norm, weights_of(layer, {Projection::Gate, Projection::Up}));
-  const auto gated = [gate_up, kernels = kernels_] { return swiglu(gate_up, kernels); };
-  return x + linear(gated(), weights_of(layer, {Projection::Down}), workspace_->packed, kernels_, gated);
+  const at::Tensor mixed = self_attention(config_, what, qkv, {layer.query_norm, layer.key_norm, plan_.norm_offset},
+                                          workspace_->rotary[what.rotary], positions_T, plan, kernels_);
+  const at::Tensor attended = linear(mixed, weights_of(layer, {Projection::Output}), workspace_->packed, kernels_);
+  const at::Tensor x = x_TH + scaled(normed(attended, layer.after_attention), what.residual_scale);
+  const at::Tensor gate_up =
+      norm_and_linear(x, layer.before_mlp, weights_of(layer, {Projection::Gate, Projection::Up}));
+  const auto gated = [gate_up, activation = what.activation, kernels = kernels_] {
+    return gated_product(gate_up, activation, kernels);
+  };
+  const at::Tensor down = linear(gated(), weights_of(layer, {Projection::Down}), workspace_->packed, kernels_, gated);
+  return x + scaled(normed(down, layer.after_mlp), what.residual_scale);
+}
+
+at::Tensor Model::embedded(const at::Tensor& tokens_T) const {
+  const at::Tensor x = embed(embedding_, tokens_T, kernels_);
+  if (plan_.embedding_scale == 1) return x;
+  return scaled(x, at::scalar_tensor(plan_.embedding_scale, at::kDouble).to(x.scalar_type()).item<double>());
 }
 
 at::Tensor Model::hidden(const at::Tensor& tokens_T, const at::Tensor& positions_T, const AttentionPlan& plan) const {
   CARNOT_CHECK_EQ(tokens_T.numel(), positions_T.numel());
   CARNOT_CHECK_GT(tokens_T.numel(), 0);
   const std::int64_t needed = positions_T.max().item<std::int64_t>() + 1;
-  if (!workspace_->rotary.cosine.defined() || workspace_->rotary.cosine.size(0) < needed) {
+  if (workspace_->rotary.empty() || workspace_->rotary[0].cosine.size(0) < needed) {
     const at::NoGradGuard no_grad;
-    workspace_->rotary = rotary_table(config_, std::max<std::int64_t>(1024, 2 * needed), options());
+    workspace_->rotary.clear();
+    for (const RotarySettings& settings : plan_.rotary)
+      workspace_->rotary.push_back(rotary_table(settings, std::max<std::int64_t>(1024, 2 * needed), options()));
   }
-  at::Tensor x = embed(embedding_, tokens_T, kernels_);
+  at::Tensor x = embedded(tokens_T);
   for (int i = 0; i < config_.num_layers; ++i) {
     if (checkpoint_activations_ && at::GradMode::is_enabled()) {
       x = recompute_in_backward(
@@ -154,7 +183,7 @@ at::Tensor Model::hidden(const at::Tensor& tokens_T, const at::Tensor& positions
       x = layer_output(i, x, positions_T, plan);
     }
   }
-  return rms_norm(x, final_norm_, config_.rms_norm_epsilon, kernels_);
+  return scaled(normed(x, final_norm_), plan_.hidden_scale);
 }
 
 LogitRows Model::logit_rows(const at::Tensor& hidden_TH, std::span<const float> inverse_temperature_T) const {
@@ -188,7 +217,11 @@ std::vector<NamedTensor> Model::parameters() const {
   for (std::size_t i = 0; i < layers_.size(); ++i) {
     const Layer& layer = layers_[i];
     const std::string prefix = "model.layers." + std::to_string(i) + ".";
-    list(prefix + "input_layernorm.weight", layer.input_norm);
+    const NormNames& norms = plan_.layers[i].norms;
+    const auto list_norm = [&](std::string_view name, const at::Tensor& norm) {
+      list(prefix + std::string(name) + ".weight", norm);
+    };
+    list_norm(norms.before_attention, layer.before_attention);
     list(prefix + "self_attn.q_proj.weight", layer.query);
     list(prefix + "self_attn.q_proj.bias", layer.query_bias);
     list(prefix + "self_attn.k_proj.weight", layer.key);
@@ -198,10 +231,12 @@ std::vector<NamedTensor> Model::parameters() const {
     list(prefix + "self_attn.q_norm.weight", layer.query_norm);
     list(prefix + "self_attn.k_norm.weight", layer.key_norm);
     list(prefix + "self_attn.o_proj.weight", layer.output);
-    list(prefix + "post_attention_layernorm.weight", layer.post_norm);
+    list_norm(norms.after_attention, layer.after_attention);
+    list_norm(norms.before_mlp, layer.before_mlp);
     list(prefix + "mlp.gate_proj.weight", layer.gate);
     list(prefix + "mlp.up_proj.weight", layer.up);
     list(prefix + "mlp.down_proj.weight", layer.down);
+    list_norm(norms.after_mlp, layer.after_mlp);
   }
   list("model.norm.weight", final_norm_);
   list("lm_head.weight", head_, true);

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "carnot/core/nn/attention_plan.h"
+#include "carnot/core/nn/layer_plan.h"
 #include "carnot/core/nn/logit_rows.h"
 #include "carnot/core/nn/lora.h"
 #include "carnot/core/nn/model_config.h"
@@ -43,7 +44,8 @@ enum class KernelChoice { Own, Portable };
 class Model {
  public:
   /// Random weights: normal, standard deviation `init_std` (projections back into the residual stream: divided by
-  /// sqrt(2 layers)), biases 0, norms 1. The same seed gives the same weights on every device.
+  /// sqrt(2 layers)), biases 0, norms such that they multiply by 1. The same seed gives the same weights on every
+  /// device.
   Model(const ModelConfig& config, std::uint64_t seed, const at::TensorOptions& options, double init_std = 0.05);
 
   /// A model of this shape whose weights the caller fills in (loading).
@@ -52,7 +54,8 @@ class Model {
   const ModelConfig& config() const { return config_; }
   at::TensorOptions options() const;
 
-  /// Hidden states after the final norm: [T, H]. tokens_T and positions_T are int64 on the CPU.
+  /// Hidden states after the final norm, which head() maps to logits (a family's division of logits is in them): [T,
+  /// H]. tokens_T and positions_T are int64 on the CPU.
   at::Tensor hidden(const at::Tensor& tokens_T, const at::Tensor& positions_T, const AttentionPlan& plan) const;
 
   /// The weights that map hidden states to logits: [V, H]; the embedding if the head is tied.
@@ -109,8 +112,9 @@ class Model {
 
  private:
   struct Layer {
-    at::Tensor input_norm{}, query{}, key{}, value{}, query_bias{}, key_bias{}, value_bias{}, query_norm{}, key_norm{};
-    at::Tensor output{}, post_norm{}, gate{}, up{}, down{};
+    at::Tensor query{}, key{}, value{}, query_bias{}, key_bias{}, value_bias{}, query_norm{}, key_norm{}, output{};
+    at::Tensor gate{}, up{}, down{};
+    at::Tensor before_attention{}, after_attention{}, before_mlp{}, after_mlp{};  // norms
     std::array<Adapter, kProjectionNames.size()> adapters{};
 
     const at::Tensor& weight(Projection projection) const;
@@ -118,16 +122,21 @@ class Model {
     const Adapter& adapter(Projection projection) const { return adapters[static_cast<std::size_t>(projection)]; }
   };
 
-  explicit Model(const ModelConfig& config) : config_(config) {}
+  explicit Model(const ModelConfig& config) : config_(config), plan_(model_plan(config)) {}
+  Layer make_layer(const LayerPlan& plan, const at::TensorOptions& options) const;
+  at::Tensor embedded(const at::Tensor& tokens_T) const;
   at::Tensor layer_output(int index, const at::Tensor& x_TH, const at::Tensor& positions_T,
                           const AttentionPlan& plan) const;
   /// The layer's weights of projections that share their input.
   LinearWeights weights_of(const Layer& layer, std::initializer_list<Projection> projections) const;
+  /// Without a norm, x itself: undefined norms are those that the plan does not have.
+  at::Tensor normed(const at::Tensor& x_TH, const at::Tensor& norm) const;
   at::Tensor norm_and_linear(const at::Tensor& x_TH, const at::Tensor& norm, const LinearWeights& weights) const;
   void copy_adapters(const Model& from);
   double adapter_scale() const { return has_adapters() ? lora_.scale() : 0; }
 
   ModelConfig config_;
+  ModelPlan plan_;
   at::Tensor embedding_, final_norm_, head_;
   std::vector<Layer> layers_;
   LoraOptions lora_;

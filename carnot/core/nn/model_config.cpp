@@ -3,6 +3,7 @@
 #include "carnot/core/base/limits.h"
 #include "carnot/core/base/saturating.h"
 #include "carnot/core/base/strings.h"
+#include "carnot/core/nn/layer_plan.h"
 
 namespace carnot {
 namespace {
@@ -30,18 +31,27 @@ void check_rotary(const ModelConfig& config, const Expect& expect) {
   }
 }
 
-}  // namespace
-
-const ModelFamily* find_model_family(std::string_view name) {
-  for (const ModelFamily& family : kModelFamilies)
-    if (family.name == name) return &family;
-  return nullptr;
+template <class Expect>
+void check_layers(const ModelConfig& config, const Expect& expect) {
+  expect(
+      config.layers.empty() || std::ssize(config.layers) == config.num_layers,
+      std::to_string(config.layers.size()) + " kinds of layers for num_layers = " + std::to_string(config.num_layers));
+  const ModelFamily* family = find_model_family(config.family);
+  expect(config.window >= 0, "window is below 0");
+  expect(config.window == 0 || family == nullptr || family->windows,
+         "window is " + std::to_string(config.window) + ", but layers of '" + config.family + "' see all positions");
+  expect(config.window_rope_theta >= 0, "the rotary base of windowed layers is below 0");
+  expect(config.attention_scale >= 0, "the scale of attention is below 0");
+  expect(config.logits_divisor > 0, "the divisor of logits is not above 0");
 }
 
-std::vector<std::string> model_family_names() {
-  std::vector<std::string> names;
-  for (const ModelFamily& family : kModelFamilies) names.emplace_back(family.name);
-  return names;
+}  // namespace
+
+LayerKind ModelConfig::layer_kind(int layer) const {
+  if (!layers.empty()) return layers[static_cast<std::size_t>(layer)];
+  const ModelFamily& row = *find_model_family(family);
+  const auto last_of = [&](int every) { return every > 0 && (layer + 1) % every == 0; };
+  return {.rotated = !last_of(row.unrotated_every), .windowed = row.windows && window > 0 && !last_of(row.full_every)};
 }
 
 std::int64_t ModelConfig::num_parameters() const {
@@ -49,8 +59,11 @@ std::int64_t ModelConfig::num_parameters() const {
                    keys = Saturating(num_kv_heads) * head_dim;
   const Saturating attention = hidden * (queries + 2 * keys) + queries * hidden;
   const Saturating biases = attention_bias() ? queries + 2 * keys : 0;
-  const Saturating head_norms = query_key_norm() ? Saturating(2) * head_dim : 0;
-  const Saturating layer = attention + biases + head_norms + 3 * hidden * intermediate_size + 2 * hidden;
+  Saturating head_norms = 0;
+  if (query_key_norm() == QueryKeyNorm::Head) head_norms = Saturating(2) * head_dim;
+  if (query_key_norm() == QueryKeyNorm::Whole) head_norms = queries + keys;
+  const Saturating norms = norm_names(find_model_family(family)->norms).count() * hidden;
+  const Saturating layer = attention + biases + head_norms + 3 * hidden * intermediate_size + norms;
   const Saturating embedding = Saturating(vocab_size) * hidden;
   return (embedding * (tied_head ? 1 : 2) + num_layers * layer + hidden).value();
 }
@@ -65,6 +78,7 @@ void ModelConfig::fields(FieldVisitor& visit) {
   visit.field("head_dim", head_dim, "numbers per head; even", at_least(2));
   visit.field("rope_theta", rope_theta, "base of the rotary embedding's wavelengths", above(0));
   visit.field("rms_norm_epsilon", rms_norm_epsilon, "added to the mean square in RMSNorm", above(0));
+  visit.field("window", window, "positions that windowed layers see; 0: all", at_least(0));
   visit.field("tied_head", tied_head, "the head is the embedding");
   visit.field("max_positions", max_positions, "longest sequence", at_least(1));
 }
@@ -99,6 +113,7 @@ Status check_model_config(const ModelConfig& config) {
          "has more than " + std::to_string(kMaxModelParameters) + " weights, the most that is computed");
   expect(config.rms_norm_epsilon > 0, "rms_norm_epsilon is not above 0");
   check_rotary(config, expect);
+  check_layers(config, expect);
   if (!problems.empty()) return join_errors(problems);
   return Done{};
 }

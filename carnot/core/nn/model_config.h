@@ -1,6 +1,7 @@
 // nn/model_config.h -- the shape of a decoder, in the terms of Hugging Face's config.json. No LibTorch.
 //
-// A family is a set of switches over one decoder: grouped-query attention, rotary positions, RMSNorm, gated MLP.
+// One decoder: grouped-query attention, rotary positions, RMSNorm, gated MLP. nn/layer_plan.h resolves what a config
+// and its family's row say to what each layer computes.
 #pragma once
 
 #include <cstdint>
@@ -27,6 +28,13 @@ struct RotaryScaling {
   bool truncate = true;              ///< yarn: the bounds of the ramp are rounded to whole dimensions
 };
 
+/// How a layer's attention differs from other layers'.
+struct LayerKind {
+  bool rotated = true;    ///< has rotary positions
+  bool windowed = false;  ///< sees ModelConfig::window positions
+  bool operator==(const LayerKind&) const = default;
+};
+
 struct ModelConfig {
   std::string family = "qwen2";  ///< Hugging Face's model_type; a name of nn/model_family.h
   int vocab_size = 0;
@@ -45,9 +53,18 @@ struct ModelConfig {
   int pad_token = -1;
   std::vector<int> eos_tokens{};  ///< any of them ends a sequence
 
+  std::vector<LayerKind> layers{};  ///< empty: as the family's layers take turns
+  int window = 0;                   ///< positions that a windowed layer sees, its own included; 0: all
+  double window_rope_theta = 0;     ///< of windowed layers, without rope_scaling; 0: as in the others
+  double attention_scale = 0;       ///< multiplies scores; 0: 1 / sqrt(head_dim)
+  double embedding_scale = 1;       ///< multiplies embeddings, beside what the family does
+  double residual_scale = 1;        ///< multiplies what attention and MLP add to the residual stream
+  double logits_divisor = 1;
+
   /// The family's properties. REQUIRES: a known family.
   bool attention_bias() const { return find_model_family(family)->query_key_value_bias; }
-  bool query_key_norm() const { return find_model_family(family)->query_key_norm; }
+  QueryKeyNorm query_key_norm() const { return find_model_family(family)->query_key_norm; }
+  LayerKind layer_kind(int layer) const;
 
   /// Saturates at the largest 64-bit number.
   std::int64_t num_parameters() const;

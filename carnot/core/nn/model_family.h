@@ -1,5 +1,5 @@
-// nn/model_family.h -- the table of model families: how each differs in the shared decoder, and transformers' defaults
-// for keys missing from its config.json. No LibTorch.
+// nn/model_family.h -- what distinguishes model families: how the layers of each are put together, and transformers'
+// defaults for keys missing from its config.json. The table is in model_family.cpp. No LibTorch.
 #pragma once
 
 #include <span>
@@ -9,34 +9,46 @@
 
 namespace carnot {
 
+/// Where a layer's RMSNorms are: on the input of attention and MLP, on what they add to the residual stream, or on
+/// both.
+enum class NormPlacement { Before, After, Both };
+
+/// RMSNorm of queries and keys: of each head, or of all heads together.
+enum class QueryKeyNorm { None, Head, Whole };
+
+/// Of the MLP's gate.
+enum class Activation { Silu, GeluTanh };
+
 struct ModelFamily {
   std::string_view name{};          ///< Hugging Face's model_type
   std::string_view architecture{};  ///< the class that transformers loads
   bool query_key_value_bias = false;
-  bool query_key_norm = false;  ///< RMSNorm over each head's queries and keys
+  QueryKeyNorm query_key_norm = QueryKeyNorm::None;
+  NormPlacement norms = NormPlacement::Before;
+  Activation activation = Activation::Silu;
+  bool norms_add_one = false;         ///< norms multiply by 1 + weight
+  bool scales_by_root_width = false;  ///< embeddings are multiplied by sqrt(hidden_size)
+
+  // Layers differ in turns, unless config.json lists them:
+  int unrotated_every = 0;  ///< the last of so many layers has no rotary positions; 0: all have
+  int full_every = 0;       ///< the last of so many layers sees all positions, the others a window; 0: see windows
+  bool windows = false;     ///< layers see a window if config.json has one
 
   // Defaults for keys missing from config.json:
   int kv_heads = 0;        ///< 0: as many as attention heads
   int head_dim = 0;        ///< 0: hidden_size / attention heads
   int sliding_window = 0;  ///< 0: none
+  double rope_theta = 10000;
+  double window_rope_theta = 0;  ///< 0: windowed layers rotate as the others
+  double rms_norm_epsilon = 1e-6;
+  bool tied_head = false;
   int max_positions = 32768;
   int bos_token = -1;  ///< -1: none
   int eos_token = -1;
+  int pad_token = -1;
 };
 
-/// Llama 2 and 3.x; Mistral; Qwen2 and Qwen2.5; Qwen3. Defaults as in transformers 4.57.
-inline constexpr ModelFamily kModelFamilies[] = {
-    {.name = "llama", .architecture = "LlamaForCausalLM", .max_positions = 2048, .bos_token = 1, .eos_token = 2},
-    {.name = "mistral",
-     .architecture = "MistralForCausalLM",
-     .kv_heads = 8,
-     .sliding_window = 4096,
-     .max_positions = 131072,
-     .bos_token = 1,
-     .eos_token = 2},
-    {.name = "qwen2", .architecture = "Qwen2ForCausalLM", .query_key_value_bias = true, .kv_heads = 32},
-    {.name = "qwen3", .architecture = "Qwen3ForCausalLM", .query_key_norm = true, .kv_heads = 32, .head_dim = 128},
-};
+std::span<const ModelFamily> model_families();
 
 /// Null if the name is not in the table.
 const ModelFamily* find_model_family(std::string_view name);

@@ -7,7 +7,7 @@
 namespace carnot {
 
 /// As self_attention (nn/self_attention.h).
-at::Tensor portable_attention(const ModelConfig& config, int layer, const at::Tensor& qkv_TD,
+at::Tensor portable_attention(const ModelConfig& config, const LayerPlan& layer, const at::Tensor& qkv_TD,
                               const AttentionWeights& weights, const RotaryTable& rotary, const at::Tensor& positions_T,
                               const AttentionPlan& plan);
 

@@ -13,9 +13,7 @@ using namespace carnot::testing;  // NOLINT: the builders of this test
 
 /// With adapters, the input of the first layer is frozen.
 Model make(const std::string& family, at::ScalarType type, int rank, int layers = 3) {
-  ModelConfig config = small_decoder(family);
-  config.num_layers = layers;
-  Model model(config, 5, at::TensorOptions().dtype(type), 0.3);
+  Model model(small_decoder(family, layers), 5, at::TensorOptions().dtype(type), 0.3);
   if (rank == 0) return model;
   model.add_adapters({.rank = rank}, 11);
   const at::NoGradGuard no_grad;
@@ -25,7 +23,7 @@ Model make(const std::string& family, at::ScalarType type, int rank, int layers 
 
 TEST(ActivationCheckpointing, GivesTheSameBitsInLossAndGradients) {
   at::set_num_threads(1);  // LibTorch's threads spin, which is slow next to other programs
-  for (const std::string family : {"qwen2", "qwen3"})
+  for (const std::string& family : model_family_names())
     for (const int rank : {0, 4})
       for (const auto& [type, kernels] :
            {std::pair(at::kFloat, KernelChoice::Own), std::pair(at::kDouble, KernelChoice::Own),

@@ -23,44 +23,44 @@ at::Tensor llama3_frequencies(const RotaryScaling& scaling, const at::Tensor& fr
 }
 
 /// The dimension whose angle makes this many rotations over the original length.
-double yarn_dimension(const ModelConfig& config, double rotations) {
-  return config.head_dim * std::log(config.rope_scaling.original_max_positions / (rotations * 2 * std::numbers::pi)) /
-         (2 * std::log(config.rope_theta));
+double yarn_dimension(const RotarySettings& settings, double rotations) {
+  return settings.dim * std::log(settings.scaling.original_max_positions / (rotations * 2 * std::numbers::pi)) /
+         (2 * std::log(settings.theta));
 }
 
-at::Tensor yarn_frequencies(const ModelConfig& config, const at::Tensor& power) {
-  const RotaryScaling& scaling = config.rope_scaling;
-  double low = yarn_dimension(config, scaling.beta_fast), high = yarn_dimension(config, scaling.beta_slow);
+at::Tensor yarn_frequencies(const RotarySettings& settings, const at::Tensor& power) {
+  const RotaryScaling& scaling = settings.scaling;
+  double low = yarn_dimension(settings, scaling.beta_fast), high = yarn_dimension(settings, scaling.beta_slow);
   if (scaling.truncate) {
     low = std::floor(low);
     high = std::ceil(high);
   }
   low = std::max(low, 0.0);
-  high = std::min(high, config.head_dim - 1.0);
+  high = std::min(high, settings.dim - 1.0);
   if (low == high) high += 0.001;
   const at::Tensor ramp = at::clamp((at::arange(power.size(0), power.options()) - low) / (high - low), 0, 1);
   const at::Tensor kept = 1 - ramp;
   return 1 / (scaling.factor * power) * (1 - kept) + 1 / power * kept;
 }
 
-at::Tensor frequencies(const ModelConfig& config, const at::TensorOptions& options) {
-  const at::Tensor power = at::pow(config.rope_theta, at::arange(0, config.head_dim, 2, options) / config.head_dim);
-  const RotaryScaling& scaling = config.rope_scaling;
+at::Tensor frequencies(const RotarySettings& settings, const at::TensorOptions& options) {
+  const at::Tensor power = at::pow(settings.theta, at::arange(0, settings.dim, 2, options) / settings.dim);
+  const RotaryScaling& scaling = settings.scaling;
   if (scaling.kind == "linear") return 1 / power / scaling.factor;
   if (scaling.kind == "llama3") return llama3_frequencies(scaling, 1 / power);
-  if (scaling.kind == "yarn") return yarn_frequencies(config, power);
+  if (scaling.kind == "yarn") return yarn_frequencies(settings, power);
   return 1 / power;
 }
 
 }  // namespace
 
-RotaryTable rotary_table(const ModelConfig& config, std::int64_t count, const at::TensorOptions& options) {
+RotaryTable rotary_table(const RotarySettings& settings, std::int64_t count, const at::TensorOptions& options) {
   // Frequencies and angles are rounded to float32, as in transformers; a float64 model keeps all digits. The table of a
   // bfloat16 model is float32.
   const auto precision = options.dtype() == at::kDouble ? at::kDouble : at::kFloat;
   const at::TensorOptions on_cpu = at::TensorOptions().dtype(precision);
-  const at::Tensor angles = at::outer(at::arange(count, on_cpu), frequencies(config, on_cpu));
-  const double scale = config.rope_scaling.attention_factor;
+  const at::Tensor angles = at::outer(at::arange(count, on_cpu), frequencies(settings, on_cpu));
+  const double scale = settings.scaling.attention_factor;
   const at::TensorOptions kept = options.dtype(precision);
   return {(at::cos(angles) * scale).to(kept).contiguous(), (at::sin(angles) * scale).to(kept).contiguous()};
 }

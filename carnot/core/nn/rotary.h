@@ -5,17 +5,17 @@
 
 #include <cstdint>
 
-#include "carnot/core/nn/model_config.h"
+#include "carnot/core/nn/layer_plan.h"
 
 namespace carnot {
 
-/// Cosine and sine of the rotary positions' angles, computed once for positions [0, count). config.rope_scaling selects
-/// the frequencies: positions divided by a factor (linear), or only slow frequencies divided, as in Llama 3.1 (llama3)
+/// Cosine and sine of the rotary positions' angles, computed once for positions [0, count). The scaling selects the
+/// frequencies: positions divided by a factor (linear), or only slow frequencies divided, as in Llama 3.1 (llama3)
 /// or YaRN (arXiv 2309.00071, section 3.4). float64 if `options` request it, else float32.
 struct RotaryTable {
-  at::Tensor cosine;  ///< [count, head_dim / 2]
+  at::Tensor cosine;  ///< [count, dim / 2]
   at::Tensor sine;
 };
-RotaryTable rotary_table(const ModelConfig& config, std::int64_t count, const at::TensorOptions& options);
+RotaryTable rotary_table(const RotarySettings& settings, std::int64_t count, const at::TensorOptions& options);
 
 }  // namespace carnot

@@ -5,21 +5,16 @@
 
 #include "carnot/core/base/random.h"
 #include "carnot/core/rollout/log_prob_pass.h"
+#include "testing/packed_batch.h"
 
 namespace carnot {
 namespace {
 
 constexpr int kVocabulary = 60;
 
-Model small_model(at::ScalarType type) {
-  const ModelConfig config{.family = "qwen3",
-                           .vocab_size = kVocabulary,
-                           .hidden_size = 32,
-                           .intermediate_size = 48,
-                           .num_layers = 2,
-                           .num_heads = 4,
-                           .num_kv_heads = 2,
-                           .head_dim = 8};
+Model small_model(at::ScalarType type, const std::string& family = "qwen3") {
+  ModelConfig config = testing::small_decoder(family);
+  config.vocab_size = kVocabulary;
   return Model(config, 3, at::TensorOptions().dtype(type), 0.4);
 }
 
@@ -68,10 +63,13 @@ std::vector<double> packed(const Model& model, const Questions& questions, doubl
   return measure_targets(model, sequences, 4096, temperature).log_prob;
 }
 
-TEST(ForkedLogProbs, EqualsAPassOverEveryContextFromItsStartBitForBit) {
+class ForkedLogProbs : public ::testing::TestWithParam<std::string> {};
+INSTANTIATE_TEST_SUITE_P(Families, ForkedLogProbs, ::testing::ValuesIn(model_family_names()));
+
+TEST_P(ForkedLogProbs, EqualsAPassOverEveryContextFromItsStartBitForBit) {
   for (const at::ScalarType type : {at::kFloat, at::kDouble}) {
-    const Model model = small_model(type);
-    for (std::uint64_t seed = 0; seed < 6; ++seed) {
+    const Model model = small_model(type, GetParam());
+    for (std::uint64_t seed = 0; seed < 2; ++seed) {
       const Questions questions = random_questions(seed);
       const std::vector<double> slow = packed(model, questions, 0.7);
       for (const int max_tokens : {1, 50, 5000})
@@ -83,7 +81,7 @@ TEST(ForkedLogProbs, EqualsAPassOverEveryContextFromItsStartBitForBit) {
   }
 }
 
-TEST(ForkedLogProbs, AgreesWithThePackedPassUnderPortableKernels) {
+TEST(ForkedLogProbsOfOneModel, AgreesWithThePackedPassUnderPortableKernels) {
   Model model = small_model(at::kDouble);
   model.choose_kernels(KernelChoice::Portable);
   const Questions questions = random_questions(9);
@@ -91,7 +89,7 @@ TEST(ForkedLogProbs, AgreesWithThePackedPassUnderPortableKernels) {
               ::testing::Pointwise(::testing::DoubleNear(1e-10), packed(model, questions, 1)));
 }
 
-TEST(ForkedLogProbs, ComputesNothingForNoAnswers) {
+TEST(ForkedLogProbsOfOneModel, ComputesNothingForNoAnswers) {
   const Model model = small_model(at::kFloat);
   const std::vector<SharedContext> contexts{{.tokens = {1, 2}}};
   EXPECT_TRUE(forked_log_probs(model, contexts, {}, {}).empty());

@@ -14,6 +14,7 @@
 #include "carnot/core/branch/tree_expand.h"
 #include "carnot/core/engine/decoder_runner.h"
 #include "carnot/core/rollout/info_gain.h"
+#include "testing/packed_batch.h"
 #include "testing/scripted_rollout.h"
 
 namespace carnot {
@@ -76,10 +77,20 @@ PlainStatistics plain_statistics(const Model& model, std::span<const TokenId> pr
   return out;
 }
 
-TEST(Measure, TheRolloutsLogProbabilitiesEqualTheTrainingForwardBitForBit) {
+class MeasureOfFamily : public ::testing::TestWithParam<std::string> {
+ protected:
+  static Model make(at::ScalarType type) {
+    ModelConfig config = small_decoder(GetParam());
+    config.vocab_size = small_tokenizer().vocab_size() + 5;
+    return Model(config, 3, at::TensorOptions().dtype(type), 0.3);
+  }
+};
+INSTANTIATE_TEST_SUITE_P(Families, MeasureOfFamily, ::testing::ValuesIn(model_family_names()));
+
+TEST_P(MeasureOfFamily, TheRolloutsLogProbabilitiesEqualTheTrainingForwardBitForBit) {
   for (const auto& [type, temperature] : {std::pair(at::kFloat, 1.0), std::pair(at::kFloat, 0.6),
                                           std::pair(at::kBFloat16, 1.0), std::pair(at::kBFloat16, 0.6)}) {
-    const Model model = small_model(type);
+    const Model model = make(type);
     std::vector<Group> groups = rollout(model, temperature, *entropy_branch({.initial = 2}), {.max_batch_tokens = 37});
     measure_old_policy(model, groups, {.max_tokens = 150, .temperature = temperature});
     const LogProbMismatch mismatch = log_prob_mismatch(groups);
@@ -408,16 +419,14 @@ std::vector<Answer> answers_behind_shared_blocks(Engine& engine) {
   return done;
 }
 
-TEST(DecoderRunner, ManySiblingsAndTheirBranchesSampleWhatFreshOnesWouldBitForBit) {
+class DecoderRunnerOfFamily : public ::testing::TestWithParam<std::string> {};
+INSTANTIATE_TEST_SUITE_P(Families, DecoderRunnerOfFamily, ::testing::ValuesIn(model_family_names()));
+
+TEST_P(DecoderRunnerOfFamily, ManySiblingsAndTheirBranchesSampleWhatFreshOnesWouldBitForBit) {
   for (const at::ScalarType type : {at::kFloat, at::kBFloat16}) {
-    const ModelConfig config{.family = "qwen3",
-                             .vocab_size = 256,
-                             .hidden_size = 32,
-                             .intermediate_size = 48,
-                             .num_layers = 2,
-                             .num_heads = 6,
-                             .num_kv_heads = 2,
-                             .head_dim = 16};
+    ModelConfig config = small_decoder(GetParam());
+    config.vocab_size = 256;
+    config.head_dim = 16;
     const Model model(config, 4, at::TensorOptions().dtype(type), 0.4);
     DecoderRunner policy(model, 400);
     Engine together(policy, {.max_batch_tokens = 100});

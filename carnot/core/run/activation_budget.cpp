@@ -19,7 +19,10 @@ Count kept_by_layer(const MemorySettings& s, const ModelSizes& n, Count length, 
   const Count projected = n.queries + 2 * n.keys;
   const Count narrow = !trained ? s.lora.rank * std::count(n.targeted.begin(), n.targeted.end(), true) : 0;
   // The products' inputs are computed again from these.
-  if (n.own) return n.value * (narrow + 2 * n.hidden + projected + n.queries + 2 * n.inner) + n.wide * 2;
+  const Count streams = 2 + n.outer_norms, factors = n.norms + (n.whole_norms > 0 ? 2 : 0);
+  if (n.own)
+    return n.value * (narrow + streams * n.hidden + projected + n.whole_norms + n.queries + 2 * n.inner) +
+           n.wide * factors;
   const bool keeps_attention_input =
       trained || n.targets(Projection::Query) || n.targets(Projection::Key) || n.targets(Projection::Value);
   const bool keeps_mlp_input = trained || n.targets(Projection::Gate) || n.targets(Projection::Up);
@@ -28,7 +31,7 @@ Count kept_by_layer(const MemorySettings& s, const ModelSizes& n, Count length, 
                        (keeps_product ? n.inner : 0) + narrow;
   // LibTorch's: norms in float32 with their product before the weight, rotated queries, repeated keys and values,
   // the attention's weights, the two halves of the gate.
-  const Count norms = 2 * n.hidden * (n.wide + (trained ? n.value : 0));
+  const Count norms = (n.norms * n.hidden + n.whole_norms) * (n.wide + (trained ? n.value : 0));
   const Count attention = n.value * (projected + 4 * n.queries + length * s.model.num_heads);
   return n.value * inputs + norms + attention + n.value * 3 * n.inner;
 }
@@ -54,6 +57,11 @@ ModelSizes::ModelSizes(const MemorySettings& s)
       head(Count(s.model.vocab_size) * hidden),
       parameters(s.model.num_parameters()),
       projections(layers * (hidden * (queries + 2 * keys) + queries * hidden + 3 * hidden * inner)) {
+  const ModelFamily& family = *find_model_family(s.model.family);
+  const NormNames& names = norm_names(family.norms);
+  norms = names.count();
+  outer_norms = NormNames{.after_attention = names.after_attention, .after_mlp = names.after_mlp}.count();
+  if (family.query_key_norm == QueryKeyNorm::Whole) whole_norms = queries + keys;
   const std::array<Count, 7> widths{hidden + queries, hidden + keys,  hidden + keys, queries + hidden,
                                     hidden + inner,   hidden + inner, inner + hidden};
   for (std::size_t i = 0; s.lora.rank > 0 && i < widths.size(); ++i) {

@@ -25,6 +25,9 @@ struct ModelSizes {
   Count value, wide;  ///< bytes; of weights and activations, and of sums and gradients of weights
   bool own;           ///< Carnot's kernels run; LibTorch's operators otherwise
   Count hidden, inner, queries, keys, layers, head, parameters, projections;
+  Count norms;        ///< of a layer, over the residual stream's width
+  Count outer_norms;  ///< those of them on results of attention and MLP
+  Count whole_norms;  ///< width of queries and keys that are normalised over all heads
   std::array<bool, 7> targeted{};
   Count adapters = 0;
 };

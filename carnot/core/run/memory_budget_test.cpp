@@ -65,13 +65,21 @@ ActivationBytes measured(const MemorySettings& settings, int sequences, int leng
   return bytes;
 }
 
+/// Every family in float32, one in bfloat16.
+std::vector<std::pair<std::string, std::string>> families_and_types() {
+  std::vector<std::pair<std::string, std::string>> all{{"qwen2", "bfloat16"}};
+  for (const std::string& family : model_family_names()) all.emplace_back(family, "float32");
+  return all;
+}
+
 TEST(MemoryBudget, CountsTheActivationsThatAForwardPassKeeps) {
-  for (const std::string dtype : {"float32", "bfloat16"})
+  for (const auto& [family, dtype] : families_and_types())
     for (const int rank : {0, 8})
       for (const bool checkpointing : {false, true}) {
-        const MemorySettings settings = settings_of(rank, checkpointing, dtype);
+        const MemorySettings settings = settings_of(rank, checkpointing, dtype, family);
         const ActivationBytes real = measured(settings, 4, 200), predicted = activation_bytes(settings, 800, 200);
-        const std::string what = dtype + ", rank " + std::to_string(rank) + (checkpointing ? ", checkpointing" : "");
+        const std::string what =
+            family + ", " + dtype + ", rank " + std::to_string(rank) + (checkpointing ? ", checkpointing" : "");
         EXPECT_NEAR(static_cast<double>(predicted.kept) / static_cast<double>(real.kept), 1, 0.05) << what;
         const auto peak = static_cast<double>(real.kept + real.passing);
         EXPECT_NEAR(static_cast<double>(predicted.kept + predicted.passing) / peak, 1, 0.1) << what;

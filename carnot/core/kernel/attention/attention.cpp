@@ -165,8 +165,10 @@ class ForwardTask {
       for (int r = chunk.begin; r < chunk.end; ++r) {
         const std::int64_t row = sequences_[chunk.sequence].begin + r;
         S* out = out_ + (row * layer_.heads + static_cast<std::int64_t>(kv_head_) * queries_.group) * layer_.dim;
+        const int visible = sequences_[chunk.sequence].past + r + 1;
         for (int q = 0; q < queries_.group; ++q)
-          lists_.queries.push_back({.visible = sequences_[chunk.sequence].past + r + 1,
+          lists_.queries.push_back({.first = layer_.first_visible(visible),
+                                    .visible = visible,
                                     .out = out + static_cast<std::int64_t>(q) * layer_.dim});
       }
       if (chunks.last - chunks.first == 1) continue;
@@ -192,7 +194,9 @@ class ForwardTask {
     }
     for (std::size_t c = chunks.first; c < chunks.last; ++c) {
       const Chunk& chunk = all_.chunks()[c];
-      add_range(chunks, c, c + 1, lists_.done[c - chunks.first], tiles_of(sequences_[chunk.sequence].past + chunk.end));
+      const int past = sequences_[chunk.sequence].past;
+      const int seen = layer_.first_visible(past + chunk.begin + 1) / (kSharedStep * kTile) * kSharedStep;
+      add_range(chunks, c, c + 1, std::max(lists_.done[c - chunks.first], seen), tiles_of(past + chunk.end));
     }
   }
 

@@ -4,6 +4,9 @@
 // A row of `qkv` holds the projections of one token: queries [heads * dim], keys [kv_heads * dim], values
 // [kv_heads * dim]. Queries and keys are normalised per head if norms are given, then rotated by position.
 //
+// With a window, blocks outside it are neither read nor computed with. Sums begin at the first block in which the query
+// sees a position, and positions of it that the query does not see have weight 0.
+//
 // Rows, keys and values are stored as S (float, double, BFloat16) and computed in Computed<S>. Queries and keys are
 // rounded to S once, after rotation, and results once they are complete. In bfloat16, both products use a kernel set
 // (bfloat16_attention.cpp), for which weights are rounded, too; scores and sums never are.
@@ -29,10 +32,14 @@ struct AttentionLayer {
   const T* query_norm = nullptr;  ///< [dim], or null
   const T* key_norm = nullptr;
   T norm_epsilon = 0;
-  const T* cosine = nullptr;  ///< [position][dim / 2]
+  const T* cosine = nullptr;  ///< [position][(dim - unrotated) / 2]
   const T* sine = nullptr;
+  int unrotated = 0;  ///< last numbers of a head that are not rotated
+  int window = 0;     ///< positions that a row sees, its own the last of them; 0: all up to its own
 
   int width() const { return (heads + 2 * kv_heads) * dim; }
+  /// The first position that the row at position `visible` - 1 sees.
+  int first_visible(int visible) const { return window > 0 && visible > window ? visible - window : 0; }
 };
 
 /// One sequence's new rows [begin, begin + rows), at positions past, past + 1, ...

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cmath>
 #include <vector>
 
 #include "carnot/core/base/check.h"
@@ -162,6 +163,7 @@ template <class S>
 void BackwardTask<S>::query_group(int first, int count) {
   const KernelTable<T>& kernels = kernel_table<T>();
   const int needed = tiles_of(rows_.past + (first + count - 1) / group_ + 1);
+  const int seen = layer_.first_visible(rows_.past + first / group_ + 1) / kTile, tiles = needed - seen;
   T* probability = scratch<T>(Scratch::Probability, kQueriesOfPass * padded_);
   T* dscore = scratch<T>(Scratch::ScoreGradient, kQueriesOfPass * padded_);
   T* query = scratch<T>(Scratch::Query, 3 * kQueriesOfPass * dim_);
@@ -178,22 +180,27 @@ void BackwardTask<S>::query_group(int first, int count) {
     for (int d = 0; d < dim_; ++d) query[i * dim_ + d] = widened(stored<S>(query[i * dim_ + d]));
     copy_wide<S>(dim_, in_.dout + place(i), gradient + i * dim_);
   }
-  kernels.scores(count, needed, dim_, query, dim_, key_column_tiles_.data(), layer_.scale, probability, padded_);
-  kernels.scores(count, needed, dim_, gradient, dim_, value_column_tiles_.data(), T(1), dscore, padded_);
+  kernels.scores(count, tiles, dim_, query, dim_, key_column_tiles_.data() + seen, layer_.scale, probability, padded_);
+  kernels.scores(count, tiles, dim_, gradient, dim_, value_column_tiles_.data() + seen, T(1), dscore, padded_);
   for (int i = 0; i < count; ++i) {
     T* p = probability + i * padded_;
     T* ds = dscore + i * padded_;
-    const int visible = rows_.past + row(i) + 1;
-    kernels.softmax(p, visible);
-    std::fill(p + visible, p + needed * kTile, T(0));
+    // From here on, positions are counted from the first block that the group sees.
+    const int visible = rows_.past + row(i) + 1 - seen * kTile;
+    const int unseen = layer_.first_visible(rows_.past + row(i) + 1) - seen * kTile, begin = unseen / kTile * kTile;
+    std::fill(p + begin, p + unseen, T(-INFINITY));
+    kernels.softmax(p + begin, visible - begin);
+    std::fill(p, p + begin, T(0));
+    std::fill(p + visible, p + tiles * kTile, T(0));
     const T inner = kernels.dot(dim_, gradient + i * dim_, wide_row<S>(dim_, in_.out + place(i), normed));
     for (int j = 0; j < visible; ++j) ds[j] = p[j] * (ds[j] - inner) * layer_.scale;
-    std::fill(ds + visible, ds + needed * kTile, T(0));
+    std::fill(ds + visible, ds + tiles * kTile, T(0));
   }
-  const int keys = rows_.past + row(count - 1) + 1;
-  kernels.weighted_values(count, needed, dim_, dscore, padded_, key_row_tiles_.data(), dquery, dim_, false);
-  kernels.add_outer(count, keys, dim_, dscore, padded_, query, dim_, dkey_);
-  kernels.add_outer(count, keys, dim_, probability, padded_, gradient, dim_, dvalue_);
+  const int keys = rows_.past + row(count - 1) + 1 - seen * kTile;
+  const std::int64_t first_key = static_cast<std::int64_t>(seen) * kTile * dim_;
+  kernels.weighted_values(count, tiles, dim_, dscore, padded_, key_row_tiles_.data() + seen, dquery, dim_, false);
+  kernels.add_outer(count, keys, dim_, dscore, padded_, query, dim_, dkey_ + first_key);
+  kernels.add_outer(count, keys, dim_, probability, padded_, gradient, dim_, dvalue_ + first_key);
   for (int i = 0; i < count; ++i)
     head_gradient(dquery + i * dim_, layer_.query_norm, rows_.begin + row(i),
                   row_of(rows_.begin + row(i)) + head(i) * dim_,
@@ -217,15 +224,13 @@ void BackwardTask<S>::write_key_gradients() {
 template <class S>
 void BackwardTask<S>::head_gradient(const T* dy, const T* norm, std::int64_t row, const S* x, S* dx, T* dnorm) {
   const StorageTable<T>& wide = storage_table<T>();
-  const int half = dim_ / 2;
   T* turned = scratch<T>(Scratch::Turned, 4 * dim_);
   T *normed = turned + dim_, *wide_x = normed + dim_, *wide_dx = wide_x + dim_;
-  kernel_table<T>().rotate(half, layer_.cosine + in_.positions[row] * half, layer_.sine + in_.positions[row] * half,
-                           T(-1), dy, turned);
+  rotate_head(layer_, in_.positions[row], T(-1), dy, turned);
   if (norm == nullptr) return store_row<S>(dim_, turned, dx);
   const T* values = wide_row<S>(dim_, x, wide_x);
-  const T factor = wide.rms_norm(dim_, values, norm, layer_.norm_epsilon, normed);
-  wide.rms_norm_backward(dim_, turned, values, norm, factor, wide_dx, dnorm);
+  const T factor = wide.rms_norm(dim_, values, norm, T(0), layer_.norm_epsilon, normed);
+  wide.rms_norm_backward(dim_, turned, values, norm, T(0), factor, wide_dx, dnorm);
   store_row<S>(dim_, wide_dx, dx);
 }
 

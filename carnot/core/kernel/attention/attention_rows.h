@@ -41,6 +41,15 @@ void store_row(std::int64_t n, const Computed<S>* x, S* y) {
   }
 }
 
+/// Rotates the head's leading numbers; `sign` -1 rotates back.
+template <class T>
+void rotate_head(const AttentionLayer<T>& layer, std::int64_t position, T sign, const T* x, T* y) {
+  const int rotated = layer.dim - layer.unrotated, half = rotated / 2;
+  if (half > 0)
+    kernel_table<T>().rotate(half, layer.cosine + position * half, layer.sine + position * half, sign, x, y);
+  std::copy_n(x + rotated, layer.unrotated, y + rotated);
+}
+
 /// One head's query or key of one row: normalised if requested, and rotated.
 template <class S>
 void position_head(const AttentionLayer<Computed<S>>& layer, const Computed<S>* norm, std::int64_t position, const S* x,
@@ -48,11 +57,10 @@ void position_head(const AttentionLayer<Computed<S>>& layer, const Computed<S>* 
   using T = Computed<S>;
   const T* wide = wide_row<S>(layer.dim, x, scratch);
   if (norm != nullptr) {
-    storage_table<T>().rms_norm(layer.dim, wide, norm, layer.norm_epsilon, scratch);
+    storage_table<T>().rms_norm(layer.dim, wide, norm, T(0), layer.norm_epsilon, scratch);
     wide = scratch;
   }
-  const int half = layer.dim / 2;
-  kernel_table<T>().rotate(half, layer.cosine + position * half, layer.sine + position * half, T(1), wide, y);
+  rotate_head(layer, position, T(1), wide, y);
 }
 
 /// What a task's memory is for.

@@ -26,7 +26,8 @@ constexpr int tiles_of(int positions) { return (positions + kTile - 1) / kTile; 
 
 template <class S>
 struct AttentionQuery {
-  int visible = 1;   ///< positions that it sees, from the first on
+  int first = 0;  ///< it sees positions [first, visible)
+  int visible = 1;
   S* out = nullptr;  ///< [dim]
 };
 
@@ -38,7 +39,8 @@ struct AttentionRange {
 };
 
 /// Ranges cover each query's positions once, in ascending order. A range of which a query sees only a part must be the
-/// query's last and belong to one sequence, whose later queries see more.
+/// query's last and belong to one sequence, whose later queries see positions further on; if `first` is above 0, it is
+/// the only one.
 template <class S>
 struct AttentionTask {
   int dim = 1;

@@ -27,8 +27,10 @@ namespace {
 struct Shape {
   int heads, kv_heads, dim;
   bool norms;
+  int unrotated = 0, window = 0;
 };
-constexpr Shape kShapes[] = {{4, 2, 32, false}, {6, 2, 8, true}, {3, 3, 20, false}, {14, 2, 64, true}};
+constexpr Shape kShapes[] = {{4, 2, 32, false},        {6, 2, 8, true},        {3, 3, 20, false},     {14, 2, 64, true},
+                             {4, 2, 32, false, 8, 16}, {6, 2, 8, true, 8, 23}, {2, 1, 64, true, 0, 3}};
 
 /// Random rows stored as S and the tables that a layer points to.
 template <class S>
@@ -37,10 +39,10 @@ struct Problem {
 
   Problem(const Shape& shape, const std::vector<int>& lengths) {
     RandomStream stream(17);
-    const int half = shape.dim / 2;
+    const int rotated = shape.dim - shape.unrotated, half = rotated / 2;
     for (int p = 0; p < 640; ++p) {
       for (int i = 0; i < half; ++i) {
-        const double angle = p * std::pow(10000.0, -2.0 * i / shape.dim);
+        const double angle = p * std::pow(10000.0, -2.0 * i / rotated);
         cosine.push_back(static_cast<T>(std::cos(angle)));
         sine.push_back(static_cast<T>(std::sin(angle)));
       }
@@ -57,7 +59,9 @@ struct Problem {
              .key_norm = shape.norms ? key_norm.data() : nullptr,
              .norm_epsilon = T(1e-6),
              .cosine = cosine.data(),
-             .sine = sine.data()};
+             .sine = sine.data(),
+             .unrotated = shape.unrotated,
+             .window = shape.window};
     for (int length : lengths) {
       sequences.push_back({.begin = rows, .rows = length});
       for (int p = 0; p < length; ++p) positions.push_back(p);
@@ -121,8 +125,12 @@ TYPED_TEST(Attention, EqualsTheDefinition) {
     const auto out = problem.forward();
     for (const auto& sequence : problem.sequences) {
       const auto first = problem.qkv.begin() + sequence.begin * problem.layer.width();
-      reference::AttentionInput slow{
-          .heads = shape.heads, .kv_heads = shape.kv_heads, .dim = shape.dim, .length = sequence.rows};
+      reference::AttentionInput slow{.heads = shape.heads,
+                                     .kv_heads = shape.kv_heads,
+                                     .dim = shape.dim,
+                                     .length = sequence.rows,
+                                     .unrotated = shape.unrotated,
+                                     .window = shape.window};
       for (auto x = first; x != first + sequence.rows * problem.layer.width(); ++x) slow.qkv.push_back(widened(*x));
       if (shape.norms) {
         slow.query_norm.assign(problem.query_norm.begin(), problem.query_norm.end());
@@ -138,7 +146,7 @@ TYPED_TEST(Attention, EqualsTheDefinition) {
 
 TYPED_TEST(Attention, GradientMatchesFiniteDifferences) {
   if constexpr (sizeof(TypeParam) == 8) {
-    for (const Shape& shape : {Shape{4, 2, 6, false}, Shape{4, 2, 8, true}}) {
+    for (const Shape& shape : {Shape{4, 2, 6, false}, Shape{4, 2, 8, true}, Shape{4, 2, 8, true, 4, 5}}) {
       Problem<double> problem(shape, {19, 3});
       RandomStream stream(5);
       const auto out = problem.forward();
@@ -293,7 +301,9 @@ INSTANTIATE_TEST_SUITE_P(Sets, BFloat16AttentionOfSet,
                          [](const auto& set) { return std::string(set.param.kernels->name); });
 
 // More positions than are packed at once, and sizes that are multiples of nothing.
-constexpr Shape kLongShapes[] = {{6, 2, 8, true}, {3, 3, 20, false}, {14, 2, 64, true}, {5, 1, 36, false}};
+constexpr Shape kLongShapes[] = {{6, 2, 8, true},          {3, 3, 20, false},       {14, 2, 64, true},
+                                 {5, 1, 36, false},        {6, 2, 8, true, 0, 45},  {14, 2, 64, true, 0, 130},
+                                 {5, 1, 36, false, 0, 70}, {3, 3, 32, false, 32, 1}};
 constexpr int kLong = 301;
 
 TEST_P(BFloat16AttentionOfSet, PrefillAtOnceInPiecesAndTokenByTokenHaveTheSameBits) {
@@ -460,7 +470,8 @@ TYPED_TEST(Attention, BehindASharedPrefixEqualsTheWholePathBitForBit) {
 }
 
 // One query per key-value head, several, and head sizes that are multiples of nothing.
-constexpr Shape kGroupShapes[] = {{14, 2, 64, false}, {3, 3, 32, true}, {6, 2, 20, true}, {4, 1, 48, false}};
+constexpr Shape kGroupShapes[] = {
+    {14, 2, 64, false}, {3, 3, 32, true}, {6, 2, 20, true}, {4, 1, 48, false}, {6, 2, 20, true, 0, 50}};
 
 /// Sequences that share blocks of a cache, as a result of forks and writes.
 template <class S>

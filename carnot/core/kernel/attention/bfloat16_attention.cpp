@@ -4,6 +4,7 @@
 // first on; a position that a query does not see has weight 0, which changes no sum. So a query's result is the same
 // alone and together with others, in any task.
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 
 #include "carnot/core/kernel/attention/attention_task.h"
@@ -32,6 +33,9 @@ thread_local BFloat16Scratch packed_scratch, scores_scratch, weights_scratch, re
     wide_scratch;
 
 int whole_steps(int count) { return (count + kStep - 1) / kStep * kStep; }
+
+/// The position at which the query's sums begin.
+int first_step(const AttentionQuery<BFloat16>& query) { return query.first / kStep * kStep; }
 
 struct PackedStrip {
   BFloat16* data = nullptr;
@@ -75,21 +79,23 @@ void pack_values(BlockList blocks, int dim, const PackedStrip& packed) {
 
 /// Some queries of the pass, with blocks that all of them see or with the last blocks of one sequence.
 struct Stretch {
-  int first = 0, count = 0;        ///< queries, counted from the pass's first
-  int begin = 0;                   ///< the first block's number
-  BlockList keys{}, values{};      ///< of the blocks to multiply
-  BlockList all_keys, all_values;  ///< of the blocks to pack: those and others that later queries see
-  bool last = false;               ///< these queries see nothing after it
+  int first = 0, count = 0;                    ///< queries, counted from the pass's first
+  int begin = 0;                               ///< the first block's number
+  BlockList keys{}, values{};                  ///< of the blocks to multiply
+  BlockList all_keys, all_values;              ///< of the blocks to pack: those and others that later queries see
+  bool first_seen = false, last_seen = false;  ///< these queries see nothing before it, or nothing after it
 };
 
 /// The queries that are computed together, and their results.
 class Pass {
  public:
   Pass(const BFloat16Kernels& kernels, const AttentionTask<BFloat16>& in) : kernels_(kernels), in_(in) {
-    for (const auto& query : in.queries) most_ = std::max(most_, whole_steps(query.visible));
+    origin_ = in.ranges.front().begin;
+    for (const auto& query : in.queries) most_ = std::max(most_, whole_steps(query.visible) - origin_ * kTile);
     in_place_ = kernels.scores != nullptr && in.dim % kTile == 0;
     // Packed copies for many queries are kept for all of them.
-    pack_once_ = !in_place_ && static_cast<int>(in.queries.size()) > kQueriesAtOnce;
+    const bool all_see_the_first = in.queries.back().first == 0;
+    pack_once_ = !in_place_ && all_see_the_first && static_cast<int>(in.queries.size()) > kQueriesAtOnce;
     strip_ = pack_once_ ? most_ / kTile : std::min(kBlocksAtOnce, most_ / kTile);
     row_ = most_ + kRowPadding;
     scores_ = scores_scratch.take<float>(kQueriesAtOnce * row_);
@@ -113,9 +119,14 @@ class Pass {
     for_each_stretch([&](const Stretch& stretch) { score(stretch); });
     float sums[kQueriesAtOnce];
     for (int i = 0; i < last_ - first; ++i) {
-      // As far as any query in the same product sees.
-      const int visible = in_.queries[first + i].visible, padded = whole_steps(visible + kQueriesAtOnce - 1);
-      sums[i] = kernels_.exponentials(visible, padded, in_.scale, scores_ + i * row_, weights_ + i * row_);
+      // As far, to both sides, as any query in the same product sees.
+      const AttentionQuery<BFloat16>& query = in_.queries[first + i];
+      const int begin = first_step(query), padded = whole_steps(query.visible + kQueriesAtOnce - 1);
+      const std::int64_t at = i * row_ + begin - origin_ * kTile;
+      std::fill_n(scores_ + at, query.first - begin, -INFINITY);
+      sums[i] = kernels_.exponentials(query.visible - begin, padded - begin, in_.scale, scores_ + at, weights_ + at);
+      const int before = begin - first_step(in_.queries[first]);
+      if (before > 0) std::fill_n(weights_ + at - before, before, BFloat16{});
     }
     for_each_stretch([&](const Stretch& stretch) { weigh(stretch); });
     for (int i = 0; i < last_ - first; ++i)
@@ -129,7 +140,8 @@ class Pass {
       const int begin = std::max(first_, range.first), end = std::min(last_, range.last);
       if (begin >= end) continue;
       const int seen = tiles_of(in_.queries[end - 1].visible), needed = std::min(range.end, seen);
-      for (int block = range.begin; block < needed; block += strip_) {
+      const int first_block = std::max(range.begin, first_step(in_.queries[begin]) / kTile);
+      for (int block = first_block; block < needed; block += strip_) {
         const auto listed = static_cast<std::size_t>(range.listed + block - range.begin);
         const auto count = static_cast<std::size_t>(std::min(strip_, needed - block));
         const auto all = static_cast<std::size_t>(std::min(strip_, range.end - block));
@@ -140,7 +152,8 @@ class Pass {
                     .values = in_.value_blocks.subspan(listed, count),
                     .all_keys = in_.key_blocks.subspan(listed, all),
                     .all_values = in_.value_blocks.subspan(listed, all),
-                    .last = block + static_cast<int>(count) == seen});
+                    .first_seen = block * kTile == first_step(in_.queries[begin]),
+                    .last_seen = block + static_cast<int>(count) == seen});
       }
     }
   }
@@ -149,7 +162,7 @@ class Pass {
 
   void score(const Stretch& stretch) {
     const BFloat16* queries = in_.values_of_queries + std::int64_t{first_ + stretch.first} * in_.dim;
-    float* out = scores_ + stretch.first * row_ + std::int64_t{stretch.begin} * kTile;
+    float* out = scores_ + stretch.first * row_ + std::int64_t{stretch.begin - origin_} * kTile;
     if (in_place_) {
       kernels_.scores({.rows = stretch.count,
                        .dim = in_.dim,
@@ -176,9 +189,8 @@ class Pass {
   }
 
   void weigh(const Stretch& stretch) {
-    const BFloat16* weights = weights_ + stretch.first * row_ + std::int64_t{stretch.begin} * kTile;
+    const BFloat16* weights = weights_ + stretch.first * row_ + std::int64_t{stretch.begin - origin_} * kTile;
     float* out = results_ + std::int64_t{stretch.first} * in_.dim;
-    const bool first = stretch.begin == 0;
     if (in_place_) {
       kernels_.weighted_values({.rows = stretch.count,
                                 .dim = in_.dim,
@@ -189,12 +201,12 @@ class Pass {
                                 .widened = wide_,
                                 .out = out,
                                 .out_row = in_.dim,
-                                .go_on = !first});
+                                .go_on = !stretch.first_seen});
       return;
     }
     if (packs()) pack_values(stretch.all_values, in_.dim, values_);
     // Partial sums belong to each query, whichever queries are multiplied with it.
-    const bool in_parts = !(first && stretch.last);
+    const bool in_parts = !(stretch.first_seen && stretch.last_seen);
     multiply_block(kernels_,
                    {.rows = stretch.count,
                     .columns = in_.dim,
@@ -205,8 +217,8 @@ class Pass {
                     .b_is_near = true,
                     .sums = in_parts ? parts_ + stretch.first * kBFloat16Panel : nullptr,
                     .sums_panel = kQueriesAtOnce * kBFloat16Panel,
-                    .first = first,
-                    .last = stretch.last,
+                    .first = stretch.first_seen,
+                    .last = stretch.last_seen,
                     .out = {.sums = out, .row_stride = in_.dim}},
                    whole_steps(static_cast<int>(stretch.values.size()) * kTile));
   }
@@ -214,7 +226,8 @@ class Pass {
   const BFloat16Kernels& kernels_;
   const AttentionTask<BFloat16>& in_;
   bool in_place_ = false, pack_once_ = false;
-  int most_ = 0, strip_ = 0;  // positions; blocks
+  int origin_ = 0;            // the first block of the ranges
+  int most_ = 0, strip_ = 0;  // positions from there on; blocks
   int first_ = 0, last_ = 0;
   std::int64_t row_ = 0;
   float *scores_ = nullptr, *results_ = nullptr, *parts_ = nullptr, *wide_ = nullptr;

@@ -1,7 +1,7 @@
 // kernel/attention/forward_tasks.h -- how the rows of a forward pass are divided into tasks.
 //
 // A sequence with many rows is cut into chunks. Sequences with few rows, as in decoding, share a task if they share
-// blocks. The division into tasks changes no bit.
+// blocks; with a window, each has its own task. The division into tasks changes no bit.
 #pragma once
 
 #include <algorithm>
@@ -60,7 +60,7 @@ class ForwardTasks {
       : layer_(layer), sequences_(sequences) {
     std::vector<Chunk> small;
     for (const Chunk& chunk : chunks_of<S>(sequences, rows_of_task<S>(layer))) {
-      if (2 * queries_of(chunk) <= kQueriesAtOnce && past_blocks(chunk) >= kSharedStep) {
+      if (layer.window == 0 && 2 * queries_of(chunk) <= kQueriesAtOnce && past_blocks(chunk) >= kSharedStep) {
         small.push_back(chunk);
       } else {
         add_alone(chunk);

@@ -54,35 +54,35 @@ T dot(std::int64_t n, const T* x, const T* y) {
 }
 
 template <class S>
-Computed<S> rms_norm(std::int64_t n, const S* x, const S* weight, Computed<S> epsilon, S* y) {
+Computed<S> rms_norm(std::int64_t n, const S* x, const S* weight, Computed<S> offset, Computed<S> epsilon, S* y) {
   using T = Computed<S>;
   const T factor = 1 / std::sqrt(dot_of(n, x, x) / static_cast<T>(n) + epsilon);
   std::int64_t i = 0;
-  for (; i + kLanes<T> <= n; i += kLanes<T>) store(y + i, load(x + i) * factor * load(weight + i));
-  for (; i < n; ++i) y[i] = stored<S>(widened(x[i]) * factor * widened(weight[i]));
+  for (; i + kLanes<T> <= n; i += kLanes<T>) store(y + i, load(x + i) * factor * (load(weight + i) + offset));
+  for (; i < n; ++i) y[i] = stored<S>(widened(x[i]) * factor * (widened(weight[i]) + offset));
   return factor;
 }
 
 template <class S>
-void rms_norm_backward(std::int64_t n, const S* dy, const S* x, const S* weight, Computed<S> factor, S* dx,
-                       Computed<S>* dweight) {
+void rms_norm_backward(std::int64_t n, const S* dy, const S* x, const S* weight, Computed<S> offset, Computed<S> factor,
+                       S* dx, Computed<S>* dweight) {
   using T = Computed<S>;
   Vector<T> total{};
   std::int64_t i = 0;
-  for (; i + kLanes<T> <= n; i += kLanes<T>) total += load(dy + i) * load(weight + i) * load(x + i);
+  for (; i + kLanes<T> <= n; i += kLanes<T>) total += load(dy + i) * (load(weight + i) + offset) * load(x + i);
   T projected = lane_sum<T>(total);
-  for (; i < n; ++i) projected += widened(dy[i]) * widened(weight[i]) * widened(x[i]);
+  for (; i < n; ++i) projected += widened(dy[i]) * (widened(weight[i]) + offset) * widened(x[i]);
   // d/dx of x f(x), f = (mean x^2 + eps)^(-1/2): f dy w - x f^3 mean(dy w x)
   const T pull = projected / static_cast<T>(n) * factor * factor * factor;
   for (i = 0; i + kLanes<T> <= n; i += kLanes<T>) {
     const Vector<T> g = load(dy + i), v = load(x + i);
     store(dweight + i, load(dweight + i) + g * v * factor);
-    store(dx + i, g * load(weight + i) * factor - v * pull);
+    store(dx + i, g * (load(weight + i) + offset) * factor - v * pull);
   }
   for (; i < n; ++i) {
     const T g = widened(dy[i]), v = widened(x[i]);
     dweight[i] += g * v * factor;
-    dx[i] = stored<S>(g * widened(weight[i]) * factor - v * pull);
+    dx[i] = stored<S>(g * (widened(weight[i]) + offset) * factor - v * pull);
   }
 }
 
@@ -102,6 +102,36 @@ void swiglu_backward(std::int64_t n, const S* dout, const S* gate, const S* up, 
     const Vector<T> silu = x[1] * sigmoid;
     y[0] = x[0] * x[2] * (sigmoid + silu * (T(1) - sigmoid));
     y[1] = x[0] * silu;
+  });
+}
+
+// gelu(x) = x / (1 + exp(-z)), z = 2 sqrt(2 / pi) (x + 0.044715 x^3), as 1 + tanh(z / 2) = 2 / (1 + exp(-z)).
+template <class T>
+constexpr T kGeluLinear = T(1.5957691216057308L);
+template <class T>
+constexpr T kGeluCubic = T(0.07135481627260025L);
+
+template <class T>
+CARNOT_INLINE Vector<T> gelu_exponent(Vector<T> x) {
+  return x * (x * x * kGeluCubic<T> + kGeluLinear<T>);
+}
+
+template <class S>
+void geglu(std::int64_t n, const S* gate, const S* up, S* out) {
+  using T = Computed<S>;
+  elementwise<S, 2, 1>(n, {gate, up}, {out}, [](const Vector<T>(&x)[2], Vector<T>(&y)[1], std::int64_t) {
+    y[0] = x[0] / (exp_of(-gelu_exponent<T>(x[0])) + T(1)) * x[1];
+  });
+}
+
+template <class S>
+void geglu_backward(std::int64_t n, const S* dout, const S* gate, const S* up, S* dgate, S* dup) {
+  using T = Computed<S>;
+  elementwise<S, 3, 2>(n, {dout, gate, up}, {dgate, dup}, [](const Vector<T>(&x)[3], Vector<T>(&y)[2], std::int64_t) {
+    const Vector<T> sigmoid = T(1) / (exp_of(-gelu_exponent<T>(x[1])) + T(1));
+    const Vector<T> gelu = x[1] * sigmoid, slope = x[1] * x[1] * (3 * kGeluCubic<T>)+kGeluLinear<T>;
+    y[0] = x[0] * x[2] * (sigmoid + gelu * (T(1) - sigmoid) * slope);
+    y[1] = x[0] * gelu;
   });
 }
 

@@ -1,0 +1,57 @@
+#include "carnot/core/nn/layer_plan.h"
+
+#include <cmath>
+
+#include "carnot/core/base/check.h"
+
+namespace carnot {
+
+int NormNames::count() const {
+  return !before_attention.empty() + !after_attention.empty() + !before_mlp.empty() + !after_mlp.empty();
+}
+
+const NormNames& norm_names(NormPlacement placement) {
+  static constexpr NormNames kBefore{.before_attention = "input_layernorm", .before_mlp = "post_attention_layernorm"};
+  static constexpr NormNames kAfter{.after_attention = "post_attention_layernorm",
+                                    .after_mlp = "post_feedforward_layernorm"};
+  static constexpr NormNames kBoth{.before_attention = "input_layernorm",
+                                   .after_attention = "post_attention_layernorm",
+                                   .before_mlp = "pre_feedforward_layernorm",
+                                   .after_mlp = "post_feedforward_layernorm"};
+  switch (placement) {
+    case NormPlacement::Before: return kBefore;
+    case NormPlacement::After: return kAfter;
+    case NormPlacement::Both: break;
+  }
+  return kBoth;
+}
+
+ModelPlan model_plan(const ModelConfig& config) {
+  const ModelFamily* family = find_model_family(config.family);
+  CARNOT_CHECK(family != nullptr, config.family);
+  ModelPlan plan{.embedding_scale = config.embedding_scale,
+                 .norm_offset = family->norms_add_one ? 1.0 : 0.0,
+                 .hidden_scale = 1 / config.logits_divisor,
+                 .rotary = {{.dim = config.head_dim, .theta = config.rope_theta, .scaling = config.rope_scaling}}};
+  if (family->scales_by_root_width) plan.embedding_scale *= std::sqrt(static_cast<double>(config.hidden_size));
+  const bool own_angles = config.window_rope_theta > 0;
+  if (own_angles) plan.rotary.push_back({.dim = config.head_dim, .theta = config.window_rope_theta});
+  const LayerPlan common{.query_key_norm = family->query_key_norm,
+                         .attention_scale = config.attention_scale > 0
+                                                ? config.attention_scale
+                                                : 1 / std::sqrt(static_cast<double>(config.head_dim)),
+                         .activation = family->activation,
+                         .norms = norm_names(family->norms),
+                         .residual_scale = config.residual_scale};
+  for (int i = 0; i < config.num_layers; ++i) {
+    const LayerKind kind = config.layer_kind(i);
+    LayerPlan& layer = plan.layers.emplace_back(common);
+    layer.index = i;
+    layer.window = kind.windowed ? config.window : 0;
+    layer.unrotated = kind.rotated ? 0 : config.head_dim;
+    layer.rotary = kind.windowed && own_angles ? 1 : 0;
+  }
+  return plan;
+}
+
+}  // namespace carnot

@@ -1,0 +1,97 @@
+#include "carnot/core/nn/model_family.h"
+
+namespace carnot {
+namespace {
+
+/// Llama 2 and 3.x; Mistral; Qwen2 and Qwen2.5; Qwen3: defaults as in transformers 4.57. SmolLM3; OLMo 2 and 3; Granite
+/// 3; the text part of Gemma 3: as in transformers 5.23.
+constexpr ModelFamily kModelFamilies[] = {
+    {.name = "llama", .architecture = "LlamaForCausalLM", .max_positions = 2048, .bos_token = 1, .eos_token = 2},
+    {.name = "mistral",
+     .architecture = "MistralForCausalLM",
+     .windows = true,
+     .kv_heads = 8,
+     .sliding_window = 4096,
+     .max_positions = 131072,
+     .bos_token = 1,
+     .eos_token = 2},
+    {.name = "qwen2",
+     .architecture = "Qwen2ForCausalLM",
+     .query_key_value_bias = true,
+     .windows = true,
+     .kv_heads = 32},
+    {.name = "qwen3",
+     .architecture = "Qwen3ForCausalLM",
+     .query_key_norm = QueryKeyNorm::Head,
+     .windows = true,
+     .kv_heads = 32,
+     .head_dim = 128},
+    {.name = "smollm3",
+     .architecture = "SmolLM3ForCausalLM",
+     .unrotated_every = 4,
+     .kv_heads = 4,
+     .rope_theta = 2000000,
+     .tied_head = true,
+     .bos_token = 128000,
+     .eos_token = 128001,
+     .pad_token = 128004},
+    {.name = "olmo2",
+     .architecture = "Olmo2ForCausalLM",
+     .query_key_norm = QueryKeyNorm::Whole,
+     .norms = NormPlacement::After,
+     .rms_norm_epsilon = 1e-5,
+     .max_positions = 2048,
+     .eos_token = 50279,
+     .pad_token = 1},
+    {.name = "olmo3",
+     .architecture = "Olmo3ForCausalLM",
+     .query_key_norm = QueryKeyNorm::Whole,
+     .norms = NormPlacement::After,
+     .full_every = 4,
+     .windows = true,
+     .sliding_window = 4096,
+     .rope_theta = 500000,
+     .window_rope_theta = 500000,
+     .rms_norm_epsilon = 1e-5,
+     .max_positions = 2048,
+     .eos_token = 50279,
+     .pad_token = 1},
+    {.name = "granite", .architecture = "GraniteForCausalLM", .max_positions = 2048, .bos_token = 1, .eos_token = 2},
+    {.name = "gemma3_text",
+     .architecture = "Gemma3ForCausalLM",
+     .query_key_norm = QueryKeyNorm::Head,
+     .norms = NormPlacement::Both,
+     .activation = Activation::GeluTanh,
+     .norms_add_one = true,
+     .scales_by_root_width = true,
+     .full_every = 6,
+     .windows = true,
+     .kv_heads = 4,
+     .head_dim = 256,
+     .sliding_window = 4096,
+     .rope_theta = 1000000,
+     .window_rope_theta = 10000,
+     .tied_head = true,
+     .max_positions = 131072,
+     .bos_token = 2,
+     .eos_token = 1,
+     .pad_token = 0},
+};
+
+}  // namespace
+
+std::span<const ModelFamily> model_families() { return kModelFamilies; }
+
+const ModelFamily* find_model_family(std::string_view name) {
+  for (const ModelFamily& family : kModelFamilies)
+    if (family.name == name) return &family;
+  return nullptr;
+}
+
+std::vector<std::string> model_family_names() {
+  std::vector<std::string> names;
+  for (const ModelFamily& family : kModelFamilies) names.emplace_back(family.name);
+  return names;
+}
+
+}  // namespace carnot
