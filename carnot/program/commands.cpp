@@ -42,6 +42,7 @@ const std::vector<CommandRow>& command_rows() {
       {"view", CARNOT_BUILT(view_command, view_entry)},
       {"inspect", inspect_entry},
       {"credit", credit_with_explainer},
+      {"grade", CARNOT_BUILT(grade_command, grade_entry)},
       {"analyze", CARNOT_BUILT(studies, analyze_entry)},
       {"list", list_with_topics},
       {"env", environment_entry},

@@ -23,6 +23,7 @@ CommandEntry train_entry();
 CommandEntry analyze_entry();
 CommandEntry compare_entry();
 CommandEntry generate_entry();
+CommandEntry grade_entry();
 CommandEntry retriever_entry();
 CommandEntry score_entry();
 CommandEntry serve_entry();

@@ -1,93 +1,33 @@
 #include "carnot/worlds/dataset/environment.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <utility>
 
-#include "carnot/core/base/file.h"
 #include "carnot/core/base/limits.h"
 #include "carnot/core/base/log.h"
-#include "carnot/core/base/nearest_word.h"
-#include "carnot/core/base/strings.h"
-#include "carnot/worlds/dataset/python_reward.h"
+#include "carnot/worlds/dataset/scoring.h"
 #include "carnot/worlds/task_rows/question_set.h"
 
 namespace carnot {
 namespace {
-
-constexpr std::string_view kPython = "python", kJudge = "judge";
-constexpr double kLargestScorerWeight = 1e6;
-
-/// What all tasks share next to the rows.
-struct Scoring {
-  DatasetOptions options{};
-  std::vector<WeightedScorer> weights{};
-  std::vector<std::unique_ptr<Scorer>> scorers{};  ///< as `weights`; null: the Python function, or the judge
-  std::unique_ptr<PythonReward> python{};
-  std::unique_ptr<Judge> judge{};
-
-  bool lists(std::string_view name) const {
-    return std::any_of(weights.begin(), weights.end(), [&](const WeightedScorer& one) { return one.name == name; });
-  }
-
-  Reply grade(const DatasetRow& row, const PolicyResponse& response) const {
-    ScoredResponse scored{.response = response.text,
-                          .answer = answer_at(options.answer_in, response.text, options.answer_tag),
-                          .golds = row.answers};
-    Reply reply;
-    for (std::size_t s = 0; s < weights.size(); ++s) {
-      if (weights[s].name == kPython) continue;
-      reply.measures[weights[s].name] = scorers[s] ? scorers[s]->score(scored) : judge->score(row, scored.response);
-    }
-    reply.valid_action = scored.answer && !scored.answer->empty();
-    if (reply.valid_action) reply.answer = std::move(scored.answer);
-    if (python)
-      reply.unscored = response.text;
-    else
-      add_up(reply);
-    return reply;
-  }
-
-  void score_group(const DatasetRow& row, std::span<Reply> last_replies) const {
-    std::vector<std::string> responses;
-    for (const Reply& reply : last_replies) responses.push_back(*reply.unscored);
-    const std::vector<PythonScore> scores = python->scores(row, responses);
-    for (std::size_t i = 0; i < last_replies.size(); ++i) {
-      Reply& reply = last_replies[i];
-      if (scores[i].value) {
-        reply.measures[std::string(kPython)] = *scores[i].value;
-        for (const auto& [name, value] : scores[i].parts) reply.measures[std::string(kPython) + "/" + name] = value;
-        add_up(reply);
-      } else {
-        reply.outcome = Outcome::InfraFailed;
-        reply.text = "env.reward: " + scores[i].problem;
-      }
-    }
-  }
-
-  void add_up(Reply& reply) const {
-    for (const WeightedScorer& one : weights) reply.reward += one.weight * reply.measures.at(one.name);
-    reply.success = reply.measures.at(weights.front().name) >= options.success_at;
-  }
-};
 
 class DatasetFactory final : public QuestionFactory {
  public:
   void fields(FieldVisitor& visit) override { options_.fields(visit); }
 
   Status prepare(std::uint64_t seed) override {
-    auto scoring = std::make_shared<Scoring>();
-    scoring->options = options_;
-    CARNOT_RETURN_IF_ERROR(make_scorers(*scoring));
-    CARNOT_RETURN_IF_ERROR(open_judge(*scoring));
+    CARNOT_ASSIGN_OR_RETURN(auto opened, Scoring::open(options_));
+    const std::shared_ptr<Scoring> scoring = std::move(opened);
+    DatasetColumns columns = options_.columns;
+    columns.needs_answer = scoring->needs_answer();
     QuestionSet questions{.protocol = {.think_tag = options_.think_tag,
                                        .action_tags = {options_.answer_tag},
                                        .max_turns = 1,
                                        .max_response_tokens = options_.max_response_tokens},
                           .assistant_prefix = options_.assistant_prefix};
-    CARNOT_RETURN_IF_ERROR(read_questions(scoring->options.columns, seed, questions));
-    CARNOT_RETURN_IF_ERROR(start_python(*scoring, questions.train.front()));
+    CARNOT_RETURN_IF_ERROR(read_questions(columns, seed, questions));
+    CARNOT_RETURN_IF_ERROR(scoring->start_python(questions.train.front()));
     questions.grade = [scoring](const DatasetRow& row, const PolicyResponse& response) {
       return scoring->grade(row, response);
     };
@@ -105,62 +45,6 @@ class DatasetFactory final : public QuestionFactory {
   }
 
  private:
-  /// The recipe's list; without one the Python function, or exact_match.
-  std::vector<std::string> scorer_texts() const {
-    if (!options_.scorers.empty()) return options_.scorers;
-    return {options_.reward.empty() ? "exact_match" : std::string(kPython)};
-  }
-
-  Status make_scorers(Scoring& scoring) {
-    ScorerOptions scorer = options_.scorer;
-    if (!options_.schema_file.empty()) {
-      auto schema = read_file(options_.schema_file);
-      if (!schema) return Error{"env.schema: " + schema.error().message};
-      scorer.schema = std::move(schema).value();
-    }
-    scoring.options.columns.needs_answer = false;
-    for (const std::string& text : scorer_texts()) {
-      const auto weighted = parse_weighted_scorer(text);
-      if (!weighted) return Error{"env.scorers: " + weighted.error().message};
-      scoring.weights.push_back(*weighted);
-      scoring.scorers.emplace_back();
-      if (weighted->name == kPython || weighted->name == kJudge) continue;
-      const ScorerEntry& entry = *std::find_if(scorers().begin(), scorers().end(),
-                                               [&](const ScorerEntry& one) { return one.name == weighted->name; });
-      CARNOT_ASSIGN_OR_RETURN(auto made, entry.make(scorer));
-      scoring.scorers.back() = std::move(made);
-      scoring.options.columns.needs_answer |= entry.needs_gold;
-    }
-    return Done{};
-  }
-
-  Status open_judge(Scoring& scoring) {
-    const bool wanted = scoring.lists(kJudge);
-    if (!wanted && !options_.judge.endpoint.url.empty())
-      return Error{"env.judge: has no effect: env.scorers does not list 'judge'"};
-    if (!wanted) return Done{};
-    CARNOT_ASSIGN_OR_RETURN(auto judge, Judge::open(options_.judge));
-    scoring.judge = std::move(judge);
-    scoring.options.columns.needs_answer |= scoring.judge->needs_answer();
-    return Done{};
-  }
-
-  Status start_python(Scoring& scoring, const DatasetRow& row) {
-    const bool wanted = scoring.lists(kPython);
-    if (options_.reward.empty() && !options_.reward_weights.empty())
-      return Error{"env.reward_weights: has no effect without env.reward"};
-    if (!wanted && !options_.reward.empty())
-      return Error{"env.reward: has no effect: env.scorers does not list 'python'"};
-    if (!wanted) return Done{};
-    CARNOT_ASSIGN_OR_RETURN(auto python, PythonReward::start({.functions = options_.reward,
-                                                              .weights = options_.reward_weights,
-                                                              .python = options_.python,
-                                                              .timeout = options_.timeout},
-                                                             row));
-    scoring.python = std::move(python);
-    return Done{};
-  }
-
   Result<std::vector<DatasetRow>> read_rows(const std::string& file, const std::string& key,
                                             const DatasetColumns& columns) const {
     if (file.empty())
@@ -205,25 +89,6 @@ class DatasetFactory final : public QuestionFactory {
 };
 
 }  // namespace
-
-Result<WeightedScorer> parse_weighted_scorer(const std::string& text) {
-  WeightedScorer out;
-  std::string_view name = trim(text);
-  if (const std::size_t star = name.find('*'); star != std::string_view::npos) {
-    const std::string_view number = trim(name.substr(0, star));
-    const auto [end, problem] = std::from_chars(number.data(), number.data() + number.size(), out.weight);
-    if (problem != std::errc{} || end != number.data() + number.size() || !std::isfinite(out.weight) ||
-        std::abs(out.weight) > kLargestScorerWeight)
-      return Error{"\"" + text + "\": expected a weight of at most a million before '*', as in \"0.5 * format\""};
-    name = trim(name.substr(star + 1));
-  }
-  out.name = name;
-  std::vector<std::string> known{std::string(kPython), std::string(kJudge)};
-  for (const ScorerEntry& entry : scorers()) known.emplace_back(entry.name);
-  if (std::find(known.begin(), known.end(), out.name) == known.end())
-    return Error{unknown_word("scorer", out.name, known)};
-  return out;
-}
 
 void DatasetOptions::fields(FieldVisitor& visit) {
   visit.field("train_file", train_file, "rows of training: JSON lines, a JSON array or .csv, plain or .xz; or Parquet");

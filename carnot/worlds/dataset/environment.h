@@ -43,6 +43,8 @@ struct DatasetOptions {
   void fields(FieldVisitor& visit);
 };
 
+inline constexpr double kLargestScorerWeight = 1e6;
+
 /// "maths", "0.5 * format": the weight 1 where none is given. The error names the known scorers.
 struct WeightedScorer {
   std::string name{};
