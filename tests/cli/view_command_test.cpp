@@ -74,7 +74,7 @@ TEST(ViewCommand, SaysWhatIsLeftOffThePage) {
   const std::string page = scratch.path("page.html");
   const auto chosen = run_carnot({"view", scratch.path("run"), "--steps", "2", "--output", page});
   ASSERT_EQ(chosen.exit, 0) << chosen.err;
-  EXPECT_THAT(data_of(text_of(page)).at("notes").at(0), HasSubstr("Steps 2 of 3 are on this page"));
+  EXPECT_THAT(data_of(text_of(page)).at("notes").dump(), HasSubstr("Steps 2 of 3 are on this page"));
   const auto small = run_carnot({"view", scratch.path("run"), "--megabytes", "0.005", "--output", page});
   ASSERT_EQ(small.exit, 0) << small.err;
   EXPECT_THAT(small.out, HasSubstr("of 6 groups found no room and were left out"));
