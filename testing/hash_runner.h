@@ -85,8 +85,9 @@ class HashRunner : public ModelRunner {
 
   /// Logits after a whole prefix, for a reference implementation that keeps no cache.
   std::vector<double> logits_behind(std::span<const TokenId> prefix) const {
+    const std::uint64_t hash = context_hash(prefix);
     std::vector<double> out;
-    for (int v = 0; v < vocab_size_; ++v) out.push_back(hash_logit(context_hash(prefix), v));
+    for (int v = 0; v < vocab_size_; ++v) out.push_back(hash_logit(hash, v));
     return out;
   }
 

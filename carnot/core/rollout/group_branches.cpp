@@ -1,6 +1,10 @@
-// Where the trajectories of a group start: at the prompt, at a node, or in the middle of another one.
+// Where the trajectories of a group start: at the prompt, at a node, in the middle of another one, or of a recorded
+// one.
+#include <algorithm>
+#include <limits>
 #include <utility>
 
+#include "carnot/core/base/check.h"
 #include "carnot/core/rollout/group_rollout.h"
 
 namespace carnot {
@@ -23,7 +27,7 @@ void GroupRollout::start_from_prompt(int tree, int parent) {
       {.parent = parent, .tree = tree, .episode = *first_, .sequence = root_, .num_tokens = prompt_tokens()});
   if (!first_taken_) {
     first_taken_ = true;
-    own_sequence(member, context_.engine.fork(root_, prompt_tokens()));
+    share_prompt(member);
     return begin_turn(member);
   }
   member.state = Member::State::Opening;
@@ -31,6 +35,50 @@ void GroupRollout::start_from_prompt(int tree, int parent) {
   const Owner owner{.group = index_, .member = member.sibling};
   context_.workers.submit(owner.tag(),
                           [opened = member.opening, make = task_.make] { *opened = open_environment(make()); });
+}
+
+void GroupRollout::share_prompt(Member& member) {
+  if (task_.given) return start_context(member, first_->opening().tokens);
+  own_sequence(member, context_.engine.fork(root_, prompt_tokens()));
+  member.turn_begin = prompt_tokens();
+}
+
+// What the trajectories of the group begin with, computed once.
+std::span<const TokenId> GroupRollout::common_tokens() {
+  if (!task_.given) return first_->opening().tokens;
+  CARNOT_CHECK(!context_.policy.ever_branches(), "trajectories that continue a recorded one do not branch");
+  given_tokens_ = task_.given->context;
+  given_tokens_.insert(given_tokens_.end(), task_.given->begun.begin(), task_.given->begun.end());
+  return given_tokens_;
+}
+
+// Gives the member its next response, which its environment is asked about; false where there is none left: it samples.
+bool GroupRollout::take_given(Member& member) {
+  const GivenStart& given = *task_.given;
+  const auto push = [&](std::span<const TokenId> tokens) {
+    constexpr float kUnknown = std::numeric_limits<float>::quiet_NaN();
+    for (const TokenId token : tokens)
+      member.response.push({.token = token, .log_prob = kUnknown, .entropy = kUnknown});
+  };
+  if (static_cast<std::size_t>(member.num_turns()) < given.responses.size()) {
+    push(given.responses[member.num_turns()]);
+    ask_environment(member);
+    return true;
+  }
+  if (member.context != given.context) {
+    member.state = Member::State::Prefilling;  // no turn is open
+    answered_otherwise(member);
+    return true;
+  }
+  member.given = false;
+  push(given.begun);
+  CARNOT_CHECK_LT(member.response.size(), member.response_limit);
+  own_sequence(member, context_.engine.fork(root_, static_cast<int>(given_tokens_.size())));
+  return false;
+}
+
+void GroupRollout::answered_otherwise(Member& member) {
+  fail(member, "the environment answers the responses of a recorded trajectory otherwise than it did");
 }
 
 void GroupRollout::start_at(Boundary from) {

@@ -1,6 +1,7 @@
 #include "carnot/core/rollout/group_rollout.h"
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include "carnot/core/base/check.h"
@@ -40,7 +41,7 @@ void GroupRollout::on_opened(const FinishedCall& call) {
   first_.emplace(*opened_, std::move(prompt).value(), context_.chat, context_.options.episode);
   if (prompt_tokens() >= context_.options.episode.max_context_tokens) return fail_all(Outcome::OutOfTokens, "");
   scores_.open(first_->opened().ground_truth);
-  root_ = context_.engine.start(first_->opening().tokens);
+  root_ = context_.engine.start(common_tokens());
   context_.claim(root_, {.group = index_, .member = -1});
   root_prefilling_ = true;
 }
@@ -54,8 +55,7 @@ void GroupRollout::on_opened(Member& member, const FinishedCall& call) {
   member.episode = Episode(std::move(*opened), std::move(prompt).value(), context_.chat, context_.options.episode);
   const std::vector<TokenId>& tokens = member.episode.opening().tokens;
   if (tokens == first_->opening().tokens) {
-    own_sequence(member, context_.engine.fork(root_, prompt_tokens()));
-    member.turn_begin = prompt_tokens();
+    share_prompt(member);
   } else if (static_cast<int>(tokens.size()) < context_.options.episode.max_context_tokens) {
     scores_.give_up();
     start_context(member, tokens);
@@ -101,6 +101,7 @@ Member& GroupRollout::add_member(Boundary from) {
   member.turn_begin = from.num_tokens;
   member.policy_version = context_.policy_version;
   member.streak = from.parent >= 0 ? at(from.parent).streak : 0;
+  member.given = task_.given.has_value();
   return member;
 }
 
@@ -111,10 +112,18 @@ void GroupRollout::own_sequence(Member& member, SequenceId sequence) {
 
 // What was computed for the previous context is kept only if trees may still grow from it.
 void GroupRollout::start_context(Member& member, std::span<const TokenId> tokens) {
+  member.turn_begin = static_cast<int>(tokens.size());
+  if (member.given) return member.context.assign(tokens.begin(), tokens.end());
   if (member.sequence >= 0 && budget_.grows_trees()) member.left.push_back(member.sequence);
   if (member.sequence >= 0 && !budget_.grows_trees()) context_.engine.release(member.sequence);
   own_sequence(member, context_.engine.start(tokens));
-  member.turn_begin = static_cast<int>(tokens.size());
+}
+
+void GroupRollout::continue_context(Member& member, std::span<const TokenId> observation) {
+  member.turn_begin += member.response.size() + static_cast<int>(observation.size());
+  if (!member.given) return context_.engine.append(member.sequence, observation);
+  member.context.insert(member.context.end(), member.response.tokens().begin(), member.response.tokens().end());
+  member.context.insert(member.context.end(), observation.begin(), observation.end());
 }
 
 void GroupRollout::begin_turn(Member& member) {
@@ -128,10 +137,12 @@ void GroupRollout::begin_turn(Member& member) {
   member.policy_version = context_.policy_version;
   member.response_limit = std::min(member.episode.max_response_tokens(), room);
   member.response_ended = member.cut = false;
+  if (member.given && take_given(member)) return;
   const bool after_observation = context_.policy.timing() == BranchTiming::AfterObservation;
   member.gate_ahead = budget_.may_branch(size()) && after_observation && !member.turns.empty();
   const int first_tokens = std::max(1, context_.policy.measure().tokens);
-  request_tokens(member, member.gate_ahead ? std::min(member.response_limit, first_tokens) : member.response_limit);
+  const int ahead = member.gate_ahead ? std::min(member.response_limit, first_tokens) : member.response_limit;
+  request_tokens(member, ahead - member.response.size());
 }
 
 void GroupRollout::request_tokens(Member& member, int count) {
@@ -233,6 +244,7 @@ void GroupRollout::leave_sequence(Member& member) {
 }
 
 void GroupRollout::on_answer(Member& member) {
+  if (member.given && member.answer->reply.done) return answered_otherwise(member);
   if (member.answer->reply.done && member.answer->reply.unscored) {
     member.state = Member::State::Unscored;
     return leave_sequence(member);
@@ -259,12 +271,8 @@ void GroupRollout::on_answer(Member& member) {
     return end(member, Outcome::OutOfTokens, reply);
   }
   close_turn(member, answer, *rendered);
-  if (fresh) {
-    start_context(member, rendered->tokens);
-  } else {
-    context_.engine.append(member.sequence, rendered->tokens);
-    member.turn_begin = before + static_cast<int>(rendered->tokens.size());
-  }
+  if (fresh) start_context(member, rendered->tokens);
+  if (!fresh) continue_context(member, rendered->tokens);
   if (budget_.grows_trees()) {
     if (auto node = node_of(member)) member.boundaries.push_back(std::move(*node));
   }
@@ -280,7 +288,7 @@ void GroupRollout::close_turn(Member& member, const Answer& answer, const Spanne
   made.turn = member.episode.close_turn(member.response.tokens(), answer, observation);
   made.turn.policy_version = member.policy_version;
   measure_entropy(member);
-  made.turn.turn_entropy = member.turn_entropies.back();
+  if (!std::isnan(member.turn_entropies.back())) made.turn.turn_entropy = member.turn_entropies.back();
   made.draws.assign(member.response.draws().begin(), member.response.draws().end());
   member.turns.push_back(std::move(made));
 }

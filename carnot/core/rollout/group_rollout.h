@@ -58,6 +58,7 @@ class GroupRollout {
   void on_scored(const FinishedCall& call);
   Member& add_member(Boundary from);
   void start_context(Member& member, std::span<const TokenId> tokens);
+  void continue_context(Member& member, std::span<const TokenId> observation);
   void own_sequence(Member& member, SequenceId sequence);
   void begin_turn(Member& member);
   void request_tokens(Member& member, int count);
@@ -75,6 +76,7 @@ class GroupRollout {
   // where trajectories start
   void start(const Start& from);
   void start_from_prompt(int tree, int parent);
+  void share_prompt(Member& member);
   void start_at(Boundary from);
   void decide();
   void resume(Member& member);
@@ -82,6 +84,11 @@ class GroupRollout {
   std::optional<Boundary> boundary_of(Member& member);
   std::optional<Boundary> node_of(Member& member);
   void finish();
+
+  // what trajectories are given instead of sampling it
+  std::span<const TokenId> common_tokens();
+  bool take_given(Member& member);
+  void answered_otherwise(Member& member);
 
   Member& at(int member) { return *members_[member]; }
   const Member& at(int member) const { return *members_[member]; }
@@ -99,6 +106,7 @@ class GroupRollout {
   std::optional<Episode> first_;      ///< at the prompt
   std::optional<Outcome> unstarted_;  ///< of every trajectory, if none could start
   std::vector<Failure> failures_{};
+  std::vector<TokenId> given_tokens_{};  ///< the context and the begun response of task_.given
   SequenceId root_ = -1;
   bool root_prefilling_ = false;
   bool first_taken_ = false;  ///< a member has the environment that `first_` was opened with

@@ -84,6 +84,8 @@ struct Member {
   SequenceId sequence = -1;                      ///< of the current context
   std::vector<SequenceId> left{};                ///< sequences of earlier contexts, where trees may grow from them
   int turn_begin = 0;                            ///< tokens of the context before the current turn's response
+  bool given = false;                            ///< its responses are given, and it has no sequence yet
+  std::vector<TokenId> context{};                ///< of a given one: the tokens before the current turn's response
   State state = State::Sampling;
   Response response;
   int policy_version = 0;   ///< of the oldest weights that sampled the current response

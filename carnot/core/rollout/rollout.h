@@ -49,11 +49,22 @@ struct RolloutOptions {
   void fields(FieldVisitor& visit);
 };
 
+/// The beginning of a recorded trajectory, from which those of a task continue: their environments are given its
+/// responses, and must answer them as they did. Given tokens have NaN in all columns.
+struct GivenStart {
+  std::vector<std::vector<TokenId>> responses{};  ///< of the first turns, as they were sampled
+  std::vector<TokenId> context{};                 ///< of the next turn, up to its response
+  std::vector<TokenId> begun{};                   ///< the first tokens of its response, which goes on after them
+};
+
 struct RolloutTask {
   std::string uid{};
   std::string environment{};  ///< name of its family, for messages
   std::int64_t task_index = 0;
   std::function<std::unique_ptr<Environment>()> make{};  ///< called on a worker thread
+  /// None: trajectories start at the prompt. REQUIRES: the options that it was sampled with; no branches; no answers
+  /// scored while sampling.
+  std::optional<GivenStart> given{};
 };
 
 /// The keys of the draws, and what is written into the turns.
