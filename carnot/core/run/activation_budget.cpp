@@ -76,7 +76,9 @@ Activations activations(const MemorySettings& s, const ModelSizes& n, Count rows
   const Count ends = n.value * n.hidden * (n.own || trained ? 2 : 1) + (n.own ? 0 : n.wide * n.hidden);
   // Each operator's gradient takes the place of what it saved, but for the MLP's first and the residual stream's. Of
   // Carnot's, the gated product's gradient and that of its two inputs are added to what was saved of these.
-  const Count mlp = rows * n.value * (n.own ? 3 * n.inner + n.hidden : n.inner + n.hidden + n.hidden / 2);
+  // A norm behind the MLP has freed its input by then.
+  const Count freed = n.outer_norms > 0 ? n.hidden : 0;
+  const Count mlp = rows * n.value * (n.own ? 3 * n.inner + n.hidden - freed : n.inner + n.hidden + n.hidden / 2);
   // LibTorch's attention goes sequence by sequence, when what the MLP saved has been freed.
   const Count attention = n.own ? 0 : 4 * length * length * s.model.num_heads * n.value - rows * n.value * 3 * n.inner;
   const Count passing = std::max(mlp, attention);
