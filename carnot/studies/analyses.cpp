@@ -45,6 +45,9 @@ const std::vector<AnalysisEntry>& analyses() {
        "share of action tokens, and of the gradient they carry for values of alpha and beta", actfocus_weights},
       {"actfocus-ablation", kActfocus, Runs, "success by the signal that weighs action tokens", actfocus_ablation},
       {"actfocus-sweep", kActfocus, Runs, "success for values of alpha and beta", actfocus_sweep},
+      {"credit-oracle", "", Checkpoint,
+       "true advantages of turns, thoughts and actions by continuations, and every method's credit against them",
+       credit_oracle},
   };
   return all;
 }

@@ -1,4 +1,4 @@
-// studies/analysis.h -- what an analysis of a paper is: its options, what it reads, and the report that it makes.
+// studies/analysis.h -- what an analysis is: its options, what it reads, and the report that it makes.
 #pragma once
 
 #include <filesystem>
@@ -48,6 +48,7 @@ struct AnalysisInput {
   /// `key=value` over the configuration of the checkpoint's run. Empty for other analyses.
   std::vector<std::string> overrides{};
   const RunControl& control;
+  std::filesystem::path output{};  ///< folder of what the analysis keeps to go on after it was stopped
 };
 
 /// The options of one analysis, and the analysis.
@@ -62,7 +63,7 @@ class Analysis {
 
 struct AnalysisEntry {
   std::string_view name;
-  std::string_view paper;  ///< arXiv number
+  std::string_view paper;  ///< arXiv number; empty: no paper's
   AnalysisNeeds needs;
   std::string_view summary;
   std::unique_ptr<Analysis> (*make)();

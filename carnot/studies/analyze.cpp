@@ -62,7 +62,7 @@ std::string report_json(const AnalysisReport& report, const AnalysisEntry& entry
                         const FieldTable& options) {
   OrderedJson json{
       {"title", "carnot analyze " + std::string(entry.name)}, {"analysis", entry.name}, {"paper", entry.paper}};
-  json["introduction"] = std::string(entry.summary) + " (arXiv:" + std::string(entry.paper) + ")";
+  json["introduction"] = std::string(entry.summary) + citation(entry);
   json["inputs"] = OrderedJson::array();
   for (const auto& path : request.paths) json["inputs"].push_back(path.string());
   json["options"] = OrderedJson::object();
@@ -84,6 +84,10 @@ Result<const AnalysisEntry*> find_analysis(std::string_view name) {
   return Error{unknown_word("analysis", name, known)};
 }
 
+std::string citation(const AnalysisEntry& entry) {
+  return entry.paper.empty() ? "" : " (arXiv:" + std::string(entry.paper) + ")";
+}
+
 FieldTable analysis_options(const AnalysisEntry& entry) {
   FieldTable table;
   const auto analysis = entry.make();
@@ -97,8 +101,10 @@ Result<AnalysisReport> analyze(const AnalysisRequest& request, const RunControl&
   const SplitOverrides overrides = split(*entry, request.overrides);
   const auto analysis = entry->make();
   CARNOT_RETURN_IF_ERROR(read_options(*analysis, overrides.own));
-  CARNOT_ASSIGN_OR_RETURN(auto report,
-                          analysis->run({.paths = request.paths, .overrides = overrides.others, .control = control}));
+  CARNOT_ASSIGN_OR_RETURN(
+      auto report,
+      analysis->run(
+          {.paths = request.paths, .overrides = overrides.others, .control = control, .output = request.output}));
   CARNOT_RETURN_IF_ERROR(make_folder(request.output));
   FieldTable options;
   options.add("", *analysis);

@@ -23,6 +23,9 @@ struct AnalysisRequest {
 /// The entry of this name; an error names the nearest.
 Result<const AnalysisEntry*> find_analysis(std::string_view name);
 
+/// "(arXiv:2605.00425)" after a sentence, with a blank before it; empty for an analysis of no paper.
+std::string citation(const AnalysisEntry& entry);
+
 /// The options of an analysis, for help texts.
 FieldTable analysis_options(const AnalysisEntry& entry);
 
@@ -31,7 +34,7 @@ FieldTable analysis_options(const AnalysisEntry& entry);
 std::string report_json(const AnalysisReport& report, const AnalysisEntry& entry, const AnalysisRequest& request,
                         const FieldTable& options);
 
-/// Writes OUTPUT/NAME.json and OUTPUT/NAME.html. Interrupted where the control asks for it: nothing is written.
+/// Writes OUTPUT/NAME.json and OUTPUT/NAME.html. Interrupted where the control asks for it: neither is written.
 Result<AnalysisReport> analyze(const AnalysisRequest& request, const RunControl& control);
 
 }  // namespace carnot

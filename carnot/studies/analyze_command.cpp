@@ -15,7 +15,7 @@ namespace {
 std::vector<std::vector<std::string>> analysis_rows() {
   std::vector<std::vector<std::string>> rows;
   for (const AnalysisEntry& entry : analyses())
-    rows.push_back({std::string(entry.name), "arXiv:" + std::string(entry.paper),
+    rows.push_back({std::string(entry.name), entry.paper.empty() ? "-" : "arXiv:" + std::string(entry.paper),
                     "reads " + std::string(name_of(entry.needs)), std::string(entry.summary)});
   return rows;
 }
@@ -62,7 +62,7 @@ class AnalyzeCommand final : public Command {
     const auto entry = find_analysis(request_.name);
     if (!entry) return report(console, entry.error());
     console.out << "\n"
-                << (*entry)->summary << " (arXiv:" << (*entry)->paper << "). Reads: " << name_of((*entry)->needs)
+                << (*entry)->summary << citation(**entry) << ". Reads: " << name_of((*entry)->needs)
                 << ".\n\nOptions of " << (*entry)->name << ":\n"
                 << help_text(analysis_options(**entry));
     return Exit::Success;

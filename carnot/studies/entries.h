@@ -29,5 +29,6 @@ std::unique_ptr<Analysis> actfocus_signals();
 std::unique_ptr<Analysis> actfocus_weights();
 std::unique_ptr<Analysis> actfocus_ablation();
 std::unique_ptr<Analysis> actfocus_sweep();
+std::unique_ptr<Analysis> credit_oracle();
 
 }  // namespace carnot

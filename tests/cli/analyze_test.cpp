@@ -129,6 +129,25 @@ TEST_F(AnalyzeRuns, PoliciesAreSampledAndTrained) {
   EXPECT_TRUE(signals.at("tables").at("drift").at(6).at("Pearson").is_null());  // the shift at the reference
 }
 
+TEST_F(AnalyzeRuns, TheOracleEvaluatesEveryStateAndKeepsItsContinuations) {
+  const std::vector<std::string> settings{folder("grpo"), "tasks=3", "trajectories=4", "samples=4",
+                                          "methods=grpo, grpo + aem, a2tgpo"};
+  const Json oracle = numbers("credit-oracle", settings);
+  EXPECT_EQ(oracle.at("tables").at("methods").size(), 3u);
+  for (const Json& state : oracle.at("tables").at("states")) EXPECT_EQ(state.at("continuations"), 4);
+  std::map<std::string, double> sums, starts, scores;
+  for (const Json& turn : oracle.at("tables").at("turns")) {
+    const auto trajectory = turn.at("trajectory").get<std::string>();
+    sums[trajectory] += turn.at("advantage").get<double>();
+    scores[trajectory] = turn.at("score").get<double>();
+    if (turn.at("turn") == 1) starts[trajectory] = turn.at("value before").get<double>();
+  }
+  EXPECT_EQ(sums.size(), 4u);
+  for (const auto& [trajectory, sum] : sums) EXPECT_NEAR(sum, scores[trajectory] - starts[trajectory], 1e-12);
+  const Json again = numbers("credit-oracle", settings);
+  EXPECT_EQ(again.at("tables"), oracle.at("tables"));
+}
+
 TEST_F(AnalyzeRuns, WrongInputIsNamed) {
   EXPECT_THAT(run_carnot({"analyze", "aepo-clip", scratch_.path("nowhere")}).err, HasSubstr("nowhere: is not there"));
   EXPECT_THAT(run_carnot({"analyze", "aem-proxy"}).err, HasSubstr("expected one run folder or checkpoint folder"));
