@@ -43,8 +43,7 @@ void check_patch(std::string_view text) {
 }
 
 void check_task(std::string_view text) {
-  const auto task = carnot::parse_swe_task(text, "task");
-  if (task) (void)carnot::repaired(*task);
+  (void)carnot::parse_swe_task(text, "task");
 }
 
 void check_answer(std::string_view text) {
