@@ -42,9 +42,7 @@ void check_patch(std::string_view text) {
   CARNOT_CHECK(is_applied || files == before, "nothing has changed");
 }
 
-void check_task(std::string_view text) {
-  (void)carnot::parse_swe_task(text, "task");
-}
+void check_task(std::string_view text) { (void)carnot::parse_swe_task(text, "task"); }
 
 void check_answer(std::string_view text) {
   carnot::SweFolder folder = carnot::folder_with({{"a", {.content = "1"}}});

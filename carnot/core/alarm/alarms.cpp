@@ -161,7 +161,8 @@ constexpr AlarmRow kAlarms[] = {
          "Raise rollout.environment_threads, make the environment's calls faster, or sample more trajectories at a "
          "time.",
      .read = read_slow_environment,
-     .patience = kSteps},
+     .patience = kSteps,
+     .of_times = true},
 };
 
 }  // namespace

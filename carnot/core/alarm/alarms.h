@@ -25,6 +25,7 @@ struct AlarmRow {
   /// Null: one.
   int AlarmOptions::* patience = nullptr;
   ExampleOf example = ExampleOf::None;
+  bool of_times = false;  ///< reads the clock: never part of a checkpoint, whose bytes do not depend on the machine
 };
 
 /// In the order in which they are read: an alarm may depend on those above it.

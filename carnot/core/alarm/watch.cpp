@@ -43,6 +43,14 @@ std::vector<std::string> AlarmWatch::stopping(const std::vector<RaisedAlarm>& ra
   return names;
 }
 
+AlarmMemory AlarmWatch::memory() const {
+  AlarmMemory kept = memory_;
+  for (const AlarmRow& row : alarms())
+    if (row.of_times)
+      std::erase_if(kept, [&](const auto& one) { return one.first.starts_with(std::string(row.name) + "/"); });
+  return kept;
+}
+
 std::string alarm_text(const RaisedAlarm& raised, std::int64_t step, const std::string& example) {
   const std::string name(raised.row->name);
   std::string text = "ALARM " + name + (step == 0 ? " before training" : " after step " + std::to_string(step)) + ": " +

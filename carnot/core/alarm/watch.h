@@ -33,7 +33,8 @@ class AlarmWatch {
   /// Those of `raised` that end the run (alarm.stop), by name.
   std::vector<std::string> stopping(const std::vector<RaisedAlarm>& raised) const;
 
-  const AlarmMemory& memory() const { return memory_; }
+  /// What a run that continues has to know; without alarms of times, which begin again.
+  AlarmMemory memory() const;
 
  private:
   /// Whether the alarm starts with this reading.

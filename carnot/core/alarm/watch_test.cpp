@@ -49,6 +49,17 @@ TEST(AlarmWatch, StaysAsItIsInStepsThatSayNothing) {
   EXPECT_EQ(watch.memory(), before);
 }
 
+TEST(AlarmWatch, RemembersNothingThatWasReadFromTheClock) {
+  AlarmWatch watch(maze_setting());
+  const std::map<std::string, double> slow{{"timing_s/gen_waiting", 9}, {"timing_s/step", 10}};
+  int raised = 0;
+  for (int step = 1; step <= 20; ++step) {
+    for (const RaisedAlarm& alarm : watch.watch(step, slow)) raised += alarm.row->of_times;
+    EXPECT_EQ(watch.memory(), AlarmMemory{});
+  }
+  EXPECT_EQ(raised, 1);
+}
+
 TEST(AlarmWatch, StopsForTheAlarmsOfTheRecipe) {
   AlarmSetting with = maze_setting();
   with.options.stop = {"truncated"};

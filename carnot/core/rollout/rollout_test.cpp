@@ -303,7 +303,9 @@ TEST(Rollout, EverySiblingHasItsOwnEnvironmentAndNothingIsCopied) {
 
 TEST(Rollout, ASiblingThatOpensDifferentlyContinuesItsOwnPrompt) {
   const std::vector<RolloutTask> tasks{task_of_seeds({0, 7, 0, 9})};
-  const Rollout out = roll_out_scripted(tasks, with_budget(4));
+  RolloutSetting one_thread = with_budget(4);
+  one_thread.options.environment_threads = 1;  // environments are made in the order of the trajectories
+  const Rollout out = roll_out_scripted(tasks, one_thread);
   expect_sound(out);
   expect_tokens_of_the_reference(out);
   std::vector<std::string> prompts;
