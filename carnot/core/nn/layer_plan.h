@@ -10,7 +10,7 @@
 
 namespace carnot {
 
-/// Hugging Face's names of a layer's norms; empty: there is none in this place.
+/// Hugging Face's names of a layer's norms; empty: the layer has no norm there.
 struct NormNames {
   std::string_view before_attention{}, after_attention{}, before_mlp{}, after_mlp{};
 

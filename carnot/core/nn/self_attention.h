@@ -10,7 +10,7 @@
 namespace carnot {
 
 struct AttentionWeights {
-  at::Tensor query_norm{};  ///< as LayerPlan::query_key_norm says; undefined if there are none
+  at::Tensor query_norm{};  ///< as LayerPlan::query_key_norm says; undefined without such norms
   at::Tensor key_norm{};
   double norm_offset = 0;  ///< added to both
 };

@@ -1,5 +1,4 @@
-// rollout/continuations.h -- values of states by tree rollouts: what the policy goes on to score from inside recorded
-// trajectories.
+// rollout/continuations.h -- values of states by tree rollouts: the policy continues from inside recorded trajectories.
 //
 // A state is the beginning of a trajectory: whole responses, and perhaps the first tokens of one more. Its
 // continuations are sampled from there with the policy, each with an environment of its own that has been given the

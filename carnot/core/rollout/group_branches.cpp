@@ -52,7 +52,7 @@ std::span<const TokenId> GroupRollout::common_tokens() {
   return given_tokens_;
 }
 
-// Gives the member its next response, which its environment is asked about; false where there is none left: it samples.
+// Gives the member its next response, which its environment is asked about; false after the last one: then it samples.
 bool GroupRollout::take_given(Member& member) {
   const GivenStart& given = *task_.given;
   const auto push = [&](std::span<const TokenId> tokens) {

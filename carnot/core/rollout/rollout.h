@@ -54,7 +54,7 @@ struct RolloutOptions {
 struct GivenStart {
   std::vector<std::vector<TokenId>> responses{};  ///< of the first turns, as they were sampled
   std::vector<TokenId> context{};                 ///< of the next turn, up to its response
-  std::vector<TokenId> begun{};                   ///< the first tokens of its response, which goes on after them
+  std::vector<TokenId> begun{};                   ///< the first tokens of its response, which continues after them
 };
 
 struct RolloutTask {
