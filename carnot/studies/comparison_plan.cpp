@@ -45,11 +45,13 @@ std::vector<std::string> problems_with_keys(const ComparisonRequest& request,
   for (const Contestant& contestant : contestants)
     for (const std::string& setting : contestant.settings) {
       const std::string key = key_of(setting);
-      const bool is_own = stands_in(key + ".", {"method.", "filter.", "objective.", "train.", "critic.", "rollout."});
+      const bool is_own =
+          contestant.is_sft()
+              ? key.starts_with("sft.")
+              : stands_in(key + ".", {"method.", "filter.", "objective.", "train.", "critic.", "rollout."});
       if (!is_own)
-        problems.push_back(
-            contestant.name() + ": " + key +
-            ": all methods share it; expected a key of method, filter, objective, train, critic or rollout");
+        problems.push_back(contestant.name() + ": " + key + ": all methods share it; expected a key of " +
+                           (contestant.is_sft() ? "sft" : "method, filter, objective, train, critic or rollout"));
     }
   return problems;
 }
@@ -74,10 +76,11 @@ Result<Recipe> start_recipe(const ComparisonRequest& request, std::int64_t seed)
 Result<Recipe> run_recipe(const ComparisonRequest& request, const Contestant& contestant, const PlannedSeed& planned) {
   const fs::path folder = seed_folder(request.output, planned.seed) / contestant.folder();
   Settings settings = laid_over(request.settings, contestant.settings);
-  settings = laid_over(
-      settings, {"method=" + contestant.method, "seed=" + std::to_string(planned.seed), "run_folder=" + folder.string(),
-                 "resume=auto", "resume_changes=allow", "eval.before_training=false"});
-  if (planned.start.sft.steps > 0) {
+  settings = laid_over(settings, {"seed=" + std::to_string(planned.seed), "run_folder=" + folder.string(),
+                                  "resume=auto", "resume_changes=allow", "eval.before_training=false"});
+  settings = laid_over(settings, contestant.is_sft() ? Settings{"train.steps=0", "eval.every=0"}
+                                                     : Settings{"method=" + contestant.method});
+  if (planned.start.sft.steps > 0 && !contestant.is_sft()) {
     const fs::path policy = RunFolder{planned.start.run.run_folder}.checkpoints() /
                             ("global_step_" + std::to_string(planned.start.sft.steps));
     std::erase_if(settings, [](const std::string& setting) { return is_decided_by_the_start(key_of(setting)); });
@@ -116,8 +119,8 @@ bool after_the_start(std::string_view key) {
 
 /// A run that begins at the start of a seed takes no such steps, and where that lies follows from the layout of the
 /// folder, under whatever path it is seen.
-Ignored before_the_run(const PlannedSeed& planned) {
-  return [has_start = planned.start.sft.steps > 0](std::string_view key) {
+Ignored before_the_run(const PlannedSeed& planned, const Contestant& contestant) {
+  return [has_start = planned.start.sft.steps > 0 && !contestant.is_sft()](std::string_view key) {
     return has_start && (key == "model.path" || key.starts_with("sft."));
   };
 }
@@ -211,7 +214,8 @@ Result<ComparisonPlan> plan_comparison(const ComparisonRequest& request) {
   for (const std::int64_t seed : *seeds) {
     CARNOT_ASSIGN_OR_RETURN(auto planned, plan_seed(request, plan.contestants, seed));
     check_folder(problems, planned.start, after_the_start);
-    for (Recipe& recipe : planned.runs) check_folder(problems, recipe, before_the_run(planned));
+    for (std::size_t c = 0; c < planned.runs.size(); ++c)
+      check_folder(problems, planned.runs[c], before_the_run(planned, plan.contestants[c]));
     plan.seeds.push_back(std::move(planned));
   }
   if (!problems.empty()) return join_errors(problems);

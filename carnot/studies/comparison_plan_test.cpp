@@ -59,6 +59,18 @@ TEST_F(ComparisonPlans, GivesEverySeedOneStartAndEveryMethodThatStart) {
   EXPECT_FALSE(fs::exists(root_ / "out")) << "a plan writes nothing";
 }
 
+TEST_F(ComparisonPlans, SftAloneStartsWhereTheRecipeDoes) {
+  const auto plan = plan_comparison(request("grpo, sft [sft.steps=9]"));
+  ASSERT_TRUE(plan.ok()) << plan.error().message;
+  const Recipe& control = plan->seeds[0].runs[1];
+  EXPECT_EQ(plan->seeds[0].start.sft.steps, 7);
+  EXPECT_EQ(control.sft.steps, 9);
+  EXPECT_EQ(control.train.steps, 0);
+  EXPECT_EQ(control.model.path, "");
+  EXPECT_THAT(error_of(request("grpo, sft [train.steps=2]")),
+              HasSubstr("sft [train.steps=2]: train.steps: all methods share it; expected a key of sft"));
+}
+
 TEST_F(ComparisonPlans, AShapeOnTheCommandLineIsTheWarmStarts) {
   ComparisonRequest one = request("grpo");
   one.settings = {"model.hidden_size=96", "tokenizer.vocab_size=900"};

@@ -3,7 +3,8 @@
 //   grpo, grpo + aem, a2tgpo [train.learning_rate=1e-4 objective.clip_high=0.3]
 //
 // Entries are separated by commas; settings of one entry follow its method in brackets. `all` is
-// every method there is: bases alone, add-ons after grpo.
+// every method there is: bases alone, add-ons after grpo. `sft [sft.steps=60]` is a control: demonstrations alone, from
+// the recipe's own policy.
 #pragma once
 
 #include <cstdint>
@@ -19,6 +20,8 @@ struct Contestant {
   std::string method{};                 ///< "grpo + aem"
   std::vector<std::string> settings{};  ///< `key=value`
   bool from_all = false;                ///< no one named it: where the recipe cannot have it, it is left out
+
+  bool is_sft() const { return method == "sft"; }
 
   /// As shown in tables: "grpo + aem [train.epochs=2]".
   std::string name() const;

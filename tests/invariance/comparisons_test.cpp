@@ -41,9 +41,9 @@ class Comparisons : public ::testing::Test {
 
   /// Compares GRPO and PPO on two seeds; asks to stop after `polls` polls whether to continue (-1: never).
   Result<RunEnd> compare(const std::string& output, int polls = -1, std::vector<std::string> settings = {},
-                         bool terminal = false) {
+                         bool terminal = false, const std::string& methods = "grpo, ppo [train.epochs=2]") {
     auto plan = plan_comparison({.recipe = root_ / "tiny.yaml",
-                                 .methods = "grpo, ppo [train.epochs=2]",
+                                 .methods = methods,
                                  .seeds = "0-1",
                                  .output = root_ / output,
                                  .settings = std::move(settings)});
@@ -106,6 +106,17 @@ TEST_F(Comparisons, TheirRunsEqualThoseOfTrainBitForBit) {
   EXPECT_TRUE(weights("continued") == weights("compared/seed_1/ppo,train.epochs=2"));
   EXPECT_FALSE(weights("whole") == weights("continued"));
   EXPECT_TRUE(weights("compared/seed_0/grpo") != weights("compared/seed_1/grpo"));
+}
+
+TEST_F(Comparisons, SftAloneEndsAtTheWeightsOfTrainWithoutTrainingSteps) {
+  ASSERT_TRUE(compare("out", -1, {}, false, "grpo, sft [sft.steps=4], sft [sft.steps=6]").ok());
+  const auto weights_at = [&](const std::string& run, int step) {
+    return text(fs::path(run) / ("checkpoints/global_step_" + std::to_string(step)) / "model.safetensors");
+  };
+  EXPECT_TRUE(weights_at("out/seed_1/sft,sft.steps=4/warm_start", 4) == weights_at("out/seed_1/warm_start", 4));
+  train("longer", {"seed=1", "sft.steps=6", "train.steps=0"});
+  EXPECT_TRUE(weights_at("out/seed_1/sft,sft.steps=6/warm_start", 6) == weights_at("longer/warm_start", 6));
+  EXPECT_THAT(text("out/comparison.md"), HasSubstr("6 of 6 runs finished"));
 }
 
 TEST_F(Comparisons, AFinishedComparisonRunsNothingAgainAndADifferentOneIsRefused) {
