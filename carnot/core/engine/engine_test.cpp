@@ -145,6 +145,32 @@ TEST(Engine, AnAnswerThatDoesNotFitIsSaidToHaveNoNumbersAndOneThatIsReleasedIsGo
   EXPECT_EQ(engine.free_blocks(), 4);
 }
 
+TEST(Engine, SequencesThatBeginAlikeShareWholeBlocksAndSampleWhatTheyWouldAlone) {
+  constexpr int kCommon = 45, kOwn = 6;
+  for (const int num_blocks : {400, 12}) {
+    for (const int max_batch_tokens : {7, 64, 1000}) {
+      HashRunner runner(kVocabulary, num_blocks);
+      Engine engine(runner, {.max_batch_tokens = max_batch_tokens});
+      std::map<SequenceId, std::vector<reference::Draw>> expected;
+      std::int64_t sampled = 0;
+      for (std::uint64_t i = 0; i < 10; ++i) {
+        std::vector<TokenId> prompt = prompt_of(kCommon, 1);
+        for (const TokenId token : prompt_of(kOwn, 50 + i)) prompt.push_back(token);
+        const SequenceId sequence = engine.start(prompt);
+        engine.sample(sequence, request_of(i, 20));
+        expected[sequence] = slow_draws(runner, prompt, request_of(i, 20));
+        sampled += std::ssize(expected[sequence]);
+      }
+      const auto draws = run(engine);
+      for (const auto& [sequence, slow] : expected) expect_same(draws.at(sequence), slow);
+      if (num_blocks < 400) continue;
+      // The last token of a prompt is computed where it samples; a response's last token never is.
+      const int shared = kCommon / kBlockTokens * kBlockTokens;
+      EXPECT_EQ(engine.metrics().rows, kCommon + kOwn + 9 * (kCommon - shared + kOwn) + sampled - 10);
+    }
+  }
+}
+
 TEST(Engine, AForkedSequenceSamplesWhatAFreshOneWould) {
   HashRunner runner(kVocabulary, 200);
   Engine engine(runner, {});

@@ -36,12 +36,42 @@ void Scheduler::schedule(ScheduledStep& step) {
       continue;
     }
     // A sequence without a block starts only where all of it fits, lest many half-computed ones evict each other.
-    const bool waits = sequence.table.blocks.empty() && blocks_for(sequence.num_tokens() + 1) > blocks_.num_free() &&
-                       !step.sequences.empty();
-    if (waits) continue;
+    if (sequence.table.blocks.empty()) {
+      share_blocks(order[i]);
+      const int needed = blocks_for(sequence.num_tokens() + 1) - static_cast<int>(sequence.table.blocks.size());
+      if (needed > blocks_.num_free() && !step.sequences.empty()) {
+        release(blocks_, sequence.table);
+        continue;
+      }
+    }
+    if (sequence.due() == 0) {
+      sequence.prefilling = false;
+      continue;
+    }
     const int count = room_for(i, std::min(sequence.due(), rows_left));
     if (count > 0) add_rows(order[i], count, step);
   }
+}
+
+// Whole blocks, which nothing is added to. They may be computed in this very step: a forward writes a layer's keys and
+// values before it reads any.
+void Scheduler::share_blocks(SequenceId id) {
+  Sequence& sequence = sequences_.at(id);
+  int most = sequence.num_tokens() - 1;
+  if (sequence.scores()) most = std::min(most, sequence.scored_begin - 1);
+  const BlockTable* likest = nullptr;
+  int shared = 0;
+  for (const SequenceId other : sequences_.oldest_first()) {
+    const Sequence& from = sequences_.at(other);
+    const int end = std::min(most, from.table.num_tokens);
+    if (end < shared + kBlockTokens) continue;
+    const auto differs = std::mismatch(from.tokens.begin(), from.tokens.begin() + end, sequence.tokens.begin()).first;
+    const int whole = static_cast<int>(differs - from.tokens.begin()) / kBlockTokens * kBlockTokens;
+    if (whole <= shared) continue;
+    shared = whole;
+    likest = &from.table;
+  }
+  if (likest != nullptr) sequence.table = fork(blocks_, *likest, shared);
 }
 
 // How many of the `wanted` next tokens of the sequence can be computed now, after evicting others if none could.

@@ -1,7 +1,8 @@
 // engine/scheduler.h -- which rows the next forward pass computes, and which sequences give up cache blocks for them.
 //
 // Oldest sequences first; what does not fit waits. The oldest runnable sequence may evict all others, so every step
-// advances. An evicted sequence keeps its tokens and is computed again later.
+// advances. An evicted sequence keeps its tokens and is computed again later. A sequence that has nothing computed
+// shares the blocks of the one that begins most like it, so that a system prompt is computed once for all tasks.
 #pragma once
 
 #include <cstdint>
@@ -49,6 +50,7 @@ class Scheduler {
   std::int64_t num_evictions() const { return num_evictions_; }
 
  private:
+  void share_blocks(SequenceId id);
   int room_for(std::size_t index, int wanted);
   void make_room(std::size_t index);
   void evict(Sequence& sequence, int kept_tokens);

@@ -17,12 +17,13 @@ namespace fs = std::filesystem;
 constexpr const char* kSft = "SFT";
 
 StepMetrics sft_metrics(const SftMetrics& m) {
-  return {{"sft/loss", m.loss},
-          {"sft/context_loss", m.context_loss},
-          {"sft/grad_norm", m.grad_norm},
-          {"sft/lr", m.learning_rate},
-          {"sft/tokens", static_cast<double>(m.tokens)},
-          {"sft/demonstrations", static_cast<double>(m.demonstrations)}};
+  StepMetrics metrics{{"sft/loss", m.loss},
+                      {"sft/grad_norm", m.grad_norm},
+                      {"sft/lr", m.learning_rate},
+                      {"sft/tokens", static_cast<double>(m.tokens)},
+                      {"sft/demonstrations", static_cast<double>(m.demonstrations)}};
+  if (m.context_loss > 0) metrics["sft/context_loss"] = m.context_loss;
+  return metrics;
 }
 
 bool is_evaluated(const Run& run, std::int64_t done) {
@@ -144,6 +145,7 @@ Result<RunEnd> sft_stage(Run& run, ModelBundle& bundle, const StartPlan& plan) {
                       .episode = run.recipe.rollout.options.episode,
                       .rows = &run.demonstrations,
                       .micro_batch_tokens = run.recipe.train.micro_batch_tokens,
+                      .share_prefixes = run.recipe.train.shared_prefixes == "once",
                       .seed = static_cast<std::uint64_t>(run.recipe.run.seed)});
   return take_steps(run, files, trainer, files.options().resume_step, parts);
 }

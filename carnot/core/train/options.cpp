@@ -147,8 +147,8 @@ void TrainOptions::fields(FieldVisitor& visit) {
   visit.field("mini_batches", mini_batches, "optimizer steps of one pass", at_least(1));
   visit.field("micro_batch_tokens", micro_batch_tokens, "tokens of one forward and backward pass", at_least(1));
   visit.field("shared_prefixes", shared_prefixes,
-              "what trajectories of a group begin with alike, as prompts and shared turns; once: computed for all in a "
-              "micro-batch; repeated: for each of them, with gradients that differ in rounding",
+              "what trajectories and demonstrations begin with alike, as prompts and shared turns; once: computed for "
+              "all in a micro-batch; repeated: for each of them, with gradients that differ in rounding",
               one_of({"once", "repeated"}));
   visit.field("activation_checkpointing", activation_checkpointing,
               "layers keep their input alone and run again in the backward pass: less memory, a third more time, the "

@@ -114,7 +114,7 @@ struct TrainOptions {
   int mini_batches = 1;                 ///< optimizer steps per pass
   int micro_batch_tokens = 4096;
   std::string shared_prefixes =
-      "once";  ///< once | repeated: how prefixes that a group's trajectories share are computed
+      "once";  ///< once | repeated: how prefixes that trajectories or demonstrations share are computed
   bool activation_checkpointing = false;  ///< layers run again in the backward pass
   ScheduleOptions schedule{};
   OptimizerOptions optimizer{};

@@ -7,14 +7,17 @@
 
 #include <algorithm>
 #include <iterator>
+#include <map>
 #include <span>
 #include <string>
 #include <utility>
 
 #include "carnot/core/base/random.h"
+#include "carnot/core/data/prefix_tree.h"
 #include "carnot/core/data/trajectory.h"
 #include "carnot/core/nn/token_statistics.h"
 #include "carnot/core/rollout/episode.h"
+#include "carnot/core/rollout/log_prob_pass.h"
 #include "carnot/core/train/step_gather.h"
 
 namespace carnot {
@@ -23,43 +26,67 @@ namespace {
 // No step needs more demonstrations than this; their tasks are numbered apart from those of other steps.
 constexpr std::int64_t kTasksPerStep = 1 << 20;
 
-/// Sequences one after the other; each token but a sequence's first is a target of the row before it.
-struct SftBatch {
-  std::vector<std::int64_t> tokens, positions, target_rows, targets;
-  std::vector<double> weights;
-  std::vector<bool> said;
-  PackedAttention plan{};
+/// A token that is predicted, once for all demonstrations that have it after the same ones.
+struct Target {
+  std::int64_t row = 0;  ///< that predicts it
+  TokenId token = 0;
+  double said = 0;  ///< demonstrations in which it was said
+  double context = 0;
 };
 
-void add(SftBatch& batch, const Demonstration& one, double context_weight) {
-  for (std::size_t i = 0; i < one.tokens.size(); ++i) {
-    if (i + 1 < one.tokens.size()) {
-      const bool is_said = one.is_said[i + 1];
-      batch.target_rows.push_back(static_cast<std::int64_t>(batch.tokens.size()));
-      batch.targets.push_back(one.tokens[i + 1]);
-      batch.weights.push_back(is_said ? 1.0 : context_weight);
-      batch.said.push_back(is_said);
-    }
-    batch.tokens.push_back(one.tokens[i]);
-    batch.positions.push_back(static_cast<std::int64_t>(i));
+struct SftBatch {
+  PrefixTree tree;
+  std::vector<Target> targets;
+  std::map<std::pair<std::int64_t, TokenId>, std::size_t> index_of;  ///< of a target, by row and token
+};
+
+/// What a demonstration's targets need: the tokens before the last one. With a weight of 0 the context's are no
+/// targets.
+std::span<const TokenId> fed_tokens(const Demonstration& one, double context_weight) {
+  std::size_t end = one.tokens.size();
+  while (end > 1 && context_weight == 0 && !one.is_said[end - 1]) --end;
+  return std::span(one.tokens).first(end > 0 ? end - 1 : 0);
+}
+
+void add(SftBatch& batch, const Demonstration& one, std::span<const TokenId> fed, double context_weight, bool share) {
+  const std::vector<std::int64_t> rows = share ? batch.tree.add(fed) : batch.tree.add_alone(fed);
+  for (std::size_t i = 1; i <= fed.size(); ++i) {
+    if (!one.is_said[i] && context_weight == 0) continue;
+    const auto [at, is_new] = batch.index_of.try_emplace({rows[i - 1], one.tokens[i]}, batch.targets.size());
+    if (is_new) batch.targets.push_back({.row = rows[i - 1], .token = one.tokens[i]});
+    Target& target = batch.targets[at->second];
+    (one.is_said[i] ? target.said : target.context) += 1;
   }
-  batch.plan.offsets.push_back(static_cast<int>(batch.tokens.size()));
+}
+
+std::int64_t num_tokens(std::span<const Demonstration> demonstrations) {
+  std::int64_t tokens = 0;
+  for (const Demonstration& one : demonstrations) tokens += std::ssize(one.tokens);
+  return tokens;
 }
 
 /// So small that each shard can have about as many tokens.
 std::vector<SftBatch> micro_batches(std::span<const Demonstration> demonstrations, double context_weight,
-                                    int micro_batch_tokens, int shards) {
-  std::int64_t tokens = 0;
-  for (const Demonstration& one : demonstrations) tokens += std::ssize(one.tokens);
-  const std::int64_t of_shard = shards > 1 ? (tokens + shards - 1) / shards : micro_batch_tokens;
-  const std::int64_t most = std::min<std::int64_t>(micro_batch_tokens, of_shard);
+                                    const SftTrainer::Setting& setting, int shards) {
+  const std::int64_t tokens = num_tokens(demonstrations);
+  const std::int64_t of_shard = shards > 1 ? (tokens + shards - 1) / shards : setting.micro_batch_tokens;
+  const std::int64_t most = std::min<std::int64_t>(setting.micro_batch_tokens, of_shard);
   std::vector<SftBatch> batches(1);
   for (const Demonstration& one : demonstrations) {
-    const std::int64_t held = std::ssize(batches.back().tokens);
-    if (held > 0 && held + std::ssize(one.tokens) > most) batches.emplace_back();
-    add(batches.back(), one, context_weight);
+    const auto fed = fed_tokens(one, context_weight);
+    const PrefixTree& tree = batches.back().tree;
+    const int rows = setting.share_prefixes ? tree.num_new_rows(fed) : static_cast<int>(fed.size());
+    if (tree.num_rows() > 0 && tree.num_rows() + rows > most) batches.emplace_back();
+    add(batches.back(), one, fed, context_weight, setting.share_prefixes);
   }
   return batches;
+}
+
+template <class Number>
+at::Tensor tensor_of(const std::vector<Target>& targets, Number Target::* member) {
+  std::vector<std::int64_t> values;
+  for (const Target& target : targets) values.push_back(target.*member);
+  return at::tensor(values, at::kLong);
 }
 
 /// What was said by whoever demonstrates, and all else.
@@ -67,29 +94,36 @@ enum SftLoss { kSaid, kContext, kNumSftLosses };
 
 /// By target, in nats.
 at::Tensor losses(const Model& model, const SftBatch& batch) {
-  const at::Tensor hidden =
-      model.hidden(at::tensor(batch.tokens, at::kLong), at::tensor(batch.positions, at::kLong), batch.plan);
-  const at::Tensor rows = hidden.index_select(0, at::tensor(batch.target_rows, at::kLong).to(hidden.device()));
-  const auto statistics = token_statistics(rows, model, at::tensor(batch.targets, at::kLong));
+  const std::vector<TokenId>& tokens = batch.tree.tokens();
+  const at::Tensor hidden = model.hidden(at::tensor(std::vector<std::int64_t>(tokens.begin(), tokens.end()), at::kLong),
+                                         at::tensor(batch.tree.positions(), at::kLong), attention_plan(batch.tree));
+  const at::Tensor rows = hidden.index_select(0, tensor_of(batch.targets, &Target::row).to(hidden.device()));
+  const auto statistics = token_statistics(rows, model, tensor_of(batch.targets, &Target::token));
   return -statistics.logprob_T.to(at::kCPU, at::kDouble);
 }
 
 BatchReport report_of(const SftBatch& batch, const at::Tensor& loss) {
   const at::Tensor values = loss.detach().contiguous();
   BatchReport report{.metrics = std::vector<MetricSum>(kNumSftLosses)};
-  for (std::size_t i = 0; i < batch.said.size(); ++i) {
-    MetricSum& sum = report.metrics[batch.said[i] ? kSaid : kContext];
-    sum.sum += values.data_ptr<double>()[i];
-    sum.count += 1;
+  for (std::size_t i = 0; i < batch.targets.size(); ++i) {
+    const auto count = [&](SftLoss which, double times) {
+      report.metrics[which].sum += times * values.data_ptr<double>()[i];
+      report.metrics[which].count += times;
+    };
+    count(kSaid, batch.targets[i].said);
+    count(kContext, batch.targets[i].context);
   }
   return report;
 }
 
+double weight_of(const Target& target, double context_weight) { return target.said + context_weight * target.context; }
+
 /// One forward and backward pass; the gradient is that of sum(weight * loss) / total_weight.
-BatchReport accumulate(const Model& model, const SftBatch& batch, double total_weight) {
+BatchReport accumulate(const Model& model, const SftBatch& batch, double context_weight, double total_weight) {
+  std::vector<double> weights;
+  for (const Target& target : batch.targets) weights.push_back(weight_of(target, context_weight));
   const at::Tensor loss = losses(model, batch);
-  const at::Tensor weights = at::tensor(batch.weights, at::kDouble) / total_weight;
-  (loss * weights).sum().backward();
+  (loss * (at::tensor(weights, at::kDouble) / total_weight)).sum().backward();
   return report_of(batch, loss);
 }
 
@@ -147,8 +181,7 @@ std::vector<Demonstration> SftTrainer::rows_of(std::int64_t step) {
 double SftTrainer::held_out_loss() const {
   const at::NoGradGuard no_gradients;
   Collectives& group = work_.collectives();
-  const auto batches = micro_batches(setting_.rows->held_out, setting_.options.context_weight,
-                                     setting_.micro_batch_tokens, group.size());
+  const auto batches = micro_batches(setting_.rows->held_out, 0, setting_, group.size());
   std::vector<BatchReport> reports(batches.size());
   std::vector<int> owners;
   for (std::size_t b = 0; b < batches.size(); ++b) {
@@ -162,20 +195,20 @@ double SftTrainer::held_out_loss() const {
 Result<SftMetrics> SftTrainer::step(std::int64_t step) {
   CARNOT_ASSIGN_OR_RETURN(const auto demonstrations,
                           order_ ? Result<std::vector<Demonstration>>(rows_of(step)) : scripted(step));
-  const auto batches =
-      micro_batches(demonstrations, setting_.options.context_weight, setting_.micro_batch_tokens, work_.num_shards());
+  const double context_weight = setting_.options.context_weight;
+  const auto batches = micro_batches(demonstrations, context_weight, setting_, work_.num_shards());
   double total_weight = 0;
-  SftMetrics metrics{.demonstrations = std::ssize(demonstrations)};
+  SftMetrics metrics{.tokens = num_tokens(demonstrations), .demonstrations = std::ssize(demonstrations)};
   std::vector<std::int64_t> rows;
   for (const SftBatch& batch : batches) {
-    for (double weight : batch.weights) total_weight += weight;
-    rows.push_back(static_cast<std::int64_t>(batch.tokens.size()));
-    metrics.tokens += rows.back();
+    for (const Target& target : batch.targets) total_weight += weight_of(target, context_weight);
+    rows.push_back(batch.tree.num_rows());
   }
   const std::string what = "gradients of SFT step " + std::to_string(step + 1);
   std::vector<BatchReport> reports(batches.size());
   const std::vector<int> owners =
-      work_.accumulate(rows, what, [&](std::size_t b) { reports[b] = accumulate(model_, batches[b], total_weight); });
+      work_.accumulate(
+      rows, what, [&](std::size_t b) { reports[b] = accumulate(model_, batches[b], context_weight, total_weight); });
   gather_reports(work_.collectives(), owners, reports, what);
   metrics.learning_rate = learning_rate_at(setting_.options.schedule, step, setting_.options.steps);
   const StepReport report = optimizer_.step(metrics.learning_rate);

@@ -57,7 +57,8 @@ Model model() {
 
 /// A trainer of a fresh model on these rows.
 struct Training {
-  explicit Training(const SplitDemonstrations& rows, const SftOptions& with = {}, int micro_batch_tokens = 4096)
+  explicit Training(const SplitDemonstrations& rows, const SftOptions& with = {}, int micro_batch_tokens = 4096,
+                    bool share_prefixes = true)
       : options(with) {
     trained.requires_grad(true);
     optimizer = work.make_optimizer(optimizer_weights(trained.trained()), options.optimizer);
@@ -68,6 +69,7 @@ struct Training {
                                         .episode = episode,
                                         .rows = &rows,
                                         .micro_batch_tokens = micro_batch_tokens,
+                                        .share_prefixes = share_prefixes,
                                         .seed = 4});
   }
 
@@ -95,6 +97,22 @@ TEST(SftOnRows, PackedEqualsOneRowABatch) {
     EXPECT_NEAR(a.loss, b.loss, 1e-10);
     EXPECT_NEAR(a.context_loss, b.context_loss, 1e-10);
     EXPECT_NEAR(a.grad_norm, b.grad_norm, 1e-8 * a.grad_norm);
+  }
+}
+
+TEST(SftOnRows, SharedPrefixesEqualRepeatedOnes) {
+  for (const double context_weight : {0.0, 0.3}) {
+    const SplitDemonstrations rows = rows_of_lengths(6);
+    const SftOptions options{.steps = 3, .batch_tokens = 4096, .context_weight = context_weight};
+    Training shared(rows, options), repeated(rows, options, 4096, false);
+    for (int step = 0; step < 3; ++step) {
+      const SftMetrics a = shared.step(step), b = repeated.step(step);
+      EXPECT_EQ(a.tokens, b.tokens);
+      EXPECT_NEAR(a.loss, b.loss, 1e-10);
+      EXPECT_NEAR(a.context_loss, b.context_loss, 1e-10);
+      EXPECT_EQ(a.context_loss > 0, context_weight > 0);
+      EXPECT_NEAR(a.grad_norm, b.grad_norm, 1e-8 * a.grad_norm);
+    }
   }
 }
 
