@@ -9,6 +9,10 @@
 //   rollouts/step_N.jsonl  trajectories (docs/trajectory_format.md)
 //   validation/            evaluations (run/stages.h)
 //   checkpoints/           global_step_N/ and latest_checkpointed_iteration.txt (run/checkpoint_folder.h)
+//   summary.json           results before and after, peak memory; its presence says that the run is finished
+//   warm_start/            the SFT stage's folder, with this layout; if there was SFT
+//   base/                  random weights under adapters; if there are any
+//   view.html              the page of `carnot view`, once that was called
 #pragma once
 
 #include <cstdint>
