@@ -52,6 +52,12 @@ double covariance(const Vector& p, const Vector& x, const Vector& y) {
   return expectation(p, product) - expectation(p, x) * expectation(p, y);
 }
 
+double dot(const Vector& x, const Vector& y) {
+  double sum = 0;
+  for (std::size_t i = 0; i < x.size(); ++i) sum += x[i] * y[i];
+  return sum;
+}
+
 double entropy(const Vector& p) { return expectation(p, surprisals(p)); }
 
 using Function = std::function<double(const Vector&)>;
@@ -172,6 +178,88 @@ TEST(EntropyDrift, OfTheLossesOwnGradientThroughARealSoftmaxFollowsTheTheorem) {
     const double drift = (entropy(softmax(forward)) - entropy(softmax(backward))) / (2 * kStep);
     const double expected = advantage * (s[token] - entropy(p)) + coefficient * covariance(p, s, s);
     EXPECT_NEAR(drift, expected, 1e-4 * (1 + std::fabs(expected)));
+  }
+}
+
+/// A network of one hidden layer before a softmax, its weights as one vector.
+struct SmallNetwork {
+  static constexpr std::int64_t kInputs = 3, kHidden = 4, kResponses = 5, kWeights = kHidden * (kInputs + kResponses);
+
+  /// Log-probability of every response, and the entropy, with a graph from `weights`.
+  static TokenStatistics statistics(const at::Tensor& weights) {
+    const at::Tensor input_1D = at::tensor({0.5, -1.0, 2.0}, at::kDouble).unsqueeze(0);
+    const at::Tensor first_HD = weights.slice(0, 0, kHidden * kInputs).reshape({kHidden, kInputs});
+    const at::Tensor head_VH = weights.slice(0, kHidden * kInputs).reshape({kResponses, kHidden});
+    const at::Tensor hidden_1H = at::tanh(at::matmul(input_1D, first_HD.t()));
+    return token_statistics(hidden_1H.expand({kResponses, kHidden}).contiguous(), head_VH.contiguous(),
+                            at::arange(kResponses, at::kLong), {});
+  }
+
+  static Vector log_probs(const Vector& weights) {
+    const TokenStatistics found = statistics(at::tensor(at::ArrayRef<double>(weights), at::kDouble));
+    const double* values = found.logprob_T.const_data_ptr<double>();
+    return {values, values + kResponses};
+  }
+};
+
+/// The direction of descent of A log pi_a, of an entropy bonus and of a KL, by Carnot's loss and statistics.
+Vector network_step(const Vector& weights, std::int64_t token, double advantage, double bonus, double kl,
+                    const Vector& log_reference) {
+  const at::Tensor theta = at::tensor(at::ArrayRef<double>(weights), at::kDouble).requires_grad_();
+  const TokenStatistics statistics = SmallNetwork::statistics(theta);
+  LossInputs inputs;
+  inputs.logprob_T = statistics.logprob_T.slice(0, token, token + 1);
+  inputs.entropy_T = statistics.entropy_T.slice(0, token, token + 1);
+  inputs.logprob_old_T = inputs.logprob_T.detach();
+  inputs.advantage_T = at::full({1}, advantage, at::kDouble);
+  inputs.weight_T = inputs.clip_scale_T = at::ones({1}, at::kDouble);
+  inputs.turn_T = inputs.sequence_T = at::zeros({1}, at::kLong);
+  inputs.num_turns = inputs.num_sequences = 1;
+  const Denominators one{.tokens = 1, .weight = 1, .sequences = 1, .sequence_weight = {1}, .sequence_tokens = {1}};
+  const at::Tensor difference_V = statistics.logprob_T - at::tensor(at::ArrayRef<double>(log_reference), at::kDouble);
+  const at::Tensor loss = policy_loss({.entropy_coefficient = bonus}, inputs, one).total +
+                          kl * (statistics.logprob_T.exp() * difference_V).sum();
+  loss.backward();
+  const double* g = theta.grad().const_data_ptr<double>();
+  Vector step;
+  for (std::int64_t i = 0; i < SmallNetwork::kWeights; ++i) step.push_back(-g[i]);
+  return step;
+}
+
+// Appendix F.5.1: along the plain gradient in a network's weights, K(b, c) = <grad log pi_b, grad log pi_c> takes the
+// place of the Fisher metric.
+TEST(EntropyDrift, InTheWeightsOfANetworkFollowsTheKernelOfItsGradients) {
+  RandomStream random(5);
+  constexpr auto kResponses = static_cast<std::size_t>(SmallNetwork::kResponses);
+  for (int trial = 0; trial < 20; ++trial) {
+    const Vector weights = random_logits(random, SmallNetwork::kWeights, 0.7);
+    const Vector reference = softmax(random_logits(random, kResponses, 1)), s_reference = surprisals(reference);
+    Vector log_reference, p;
+    for (const double x : reference) log_reference.push_back(std::log(x));
+    for (const double x : SmallNetwork::log_probs(weights)) p.push_back(std::exp(x));
+    const Vector s = surprisals(p);
+    std::vector<Vector> gradients;
+    for (std::size_t b = 0; b < kResponses; ++b)
+      gradients.push_back(finite_differences([b](const Vector& w) { return SmallNetwork::log_probs(w)[b]; }, weights));
+
+    const std::size_t a = random.below(kResponses);
+    const double advantage = random.normal(), bonus = random.uniform(), kl = random.uniform();
+    const double mean_reference = expectation(p, s_reference);
+    double expected = 0;
+    for (std::size_t b = 0; b < kResponses; ++b) {
+      const double excess = p[b] * (s[b] - entropy(p));
+      expected += advantage * excess * dot(gradients[b], gradients[a]);
+      for (std::size_t c = 0; c < kResponses; ++c)
+        expected += excess * p[c] * dot(gradients[b], gradients[c]) *
+                    ((bonus + kl) * (s[c] - entropy(p)) - kl * (s_reference[c] - mean_reference));
+    }
+    const Function network_entropy = [](const Vector& w) {
+      Vector q;
+      for (const double x : SmallNetwork::log_probs(w)) q.push_back(std::exp(x));
+      return entropy(q);
+    };
+    const Vector step = network_step(weights, static_cast<std::int64_t>(a), advantage, bonus, kl, log_reference);
+    EXPECT_NEAR(dot(finite_differences(network_entropy, weights), step), expected, 1e-6 * (1 + std::fabs(expected)));
   }
 }
 
