@@ -44,4 +44,6 @@ void keep_freed_memory() {
   mallopt(M_TRIM_THRESHOLD, 2047 << 20);
 }
 
+void return_freed_memory() { ::malloc_trim(0); }
+
 }  // namespace carnot

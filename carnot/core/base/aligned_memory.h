@@ -25,4 +25,7 @@ void free_aligned(void* data);
 /// again, page by page, takes longer than many operators.
 void keep_freed_memory();
 
+/// Returns all whole pages that are free now to the system.
+void return_freed_memory();
+
 }  // namespace carnot

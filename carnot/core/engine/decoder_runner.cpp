@@ -7,6 +7,7 @@ DecoderRunner::DecoderRunner(const Model& model, int num_blocks)
 
 at::Tensor DecoderRunner::hidden(const at::Tensor& tokens_T, const at::Tensor& positions_T,
                                  const std::vector<PagedRows>& sequences) {
+  cache_.take_memory();
   return model_->hidden(tokens_T, positions_T, PagedAttention{.cache = &cache_, .sequences = sequences});
 }
 

@@ -2,6 +2,8 @@
 
 #include <ATen/Functions.h>
 
+#include <utility>
+
 #include "carnot/core/base/check.h"
 #include "carnot/core/nn/cpu_memory.h"
 
@@ -20,8 +22,15 @@ KvCache::KvCache(const ModelConfig& config, int num_blocks, const at::TensorOpti
   }
 }
 
+bool KvCache::is_large_on_cpu() const { return keys_[0].device().is_cpu() && is_given_back(bytes()); }
+
+void KvCache::take_memory() {
+  if (!std::exchange(taken_, true) && is_large_on_cpu()) return_freed_memory();
+}
+
 void KvCache::give_back_memory() {
-  if (!keys_[0].device().is_cpu() || !is_given_back(bytes())) return;
+  taken_ = false;
+  if (!is_large_on_cpu()) return;
   for (const auto* tensors : {&keys_, &values_})
     for (const at::Tensor& tensor : *tensors) carnot::give_back_memory(tensor);
 }

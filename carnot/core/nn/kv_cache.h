@@ -25,6 +25,10 @@ class KvCache {
   int num_blocks() const { return num_blocks_; }
   std::int64_t bytes() const;
 
+  /// Before blocks are written, at first or after give_back_memory(). On the CPU, memory that was freed goes back to the
+  /// system before a large cache takes its own, so that the peak is that of update or generation and not their sum.
+  void take_memory();
+
   /// Between rollouts: forgets what the blocks hold and, on the CPU, returns a large cache's memory to the system until
   /// blocks are written again.
   void give_back_memory();
@@ -41,7 +45,10 @@ class KvCache {
   void copy_block(int from, int to);
 
  private:
+  bool is_large_on_cpu() const;
+
   int num_blocks_;
+  bool taken_ = false;
   std::vector<at::Tensor> keys_;
   std::vector<at::Tensor> values_;
 };

@@ -5,7 +5,9 @@
 
 #include <vector>
 
+#include "carnot/core/base/aligned_memory.h"
 #include "carnot/core/base/file.h"
+#include "carnot/core/nn/kv_cache.h"
 #include "testing/missing.h"
 
 namespace carnot {
@@ -74,6 +76,31 @@ TEST(ProcessMemory, GrowsWithWhatIsTouchedAndRemembersItsPeak) {
   }
   EXPECT_LT(memory_in_use() - before, 30 * kMegabyte);
   EXPECT_GT(peak_resident_memory() - before, 60 * kMegabyte);
+}
+
+/// Takes and frees 200 MB of the heap, which keeps them; what the process holds then.
+std::int64_t held_after_freeing_much() {
+  { const std::vector<std::vector<char>> blocks(20, std::vector<char>(10 * kMegabyte, 1)); }
+  return memory_in_use();
+}
+
+TEST(ThisMachine, GetsFreedMemoryBackBeforeALargeCacheIsWritten) {
+  keep_freed_memory();
+  const auto options = at::TensorOptions().dtype(at::kFloat);
+  const ModelConfig config{.num_layers = 1, .num_kv_heads = 1, .head_dim = 64};
+  const std::int64_t block = KvCache(config, 1, options).bytes();
+  KvCache small(config, 16, options), large(config, static_cast<int>(300 * kMegabyte / block), options);
+  std::int64_t held = held_after_freeing_much();
+  small.take_memory();
+  EXPECT_GT(memory_in_use(), held - 50 * kMegabyte);
+  large.take_memory();
+  EXPECT_LT(memory_in_use(), held - 150 * kMegabyte);
+  held = held_after_freeing_much();
+  large.take_memory();
+  EXPECT_GT(memory_in_use(), held - 50 * kMegabyte) << "it is taken already";
+  large.give_back_memory();
+  large.take_memory();
+  EXPECT_LT(memory_in_use(), held - 150 * kMegabyte);
 }
 
 }  // namespace
