@@ -138,7 +138,7 @@ def check_module(user, wheel, built):
     for trainer, packages in (("trl", "trainers"), ("verl", "trainers"), ("prime_rl", "adapters")):
         user.run(ROOT / ".cache/test_packages" / packages / "bin/python", ROOT / f"tests/wheels/{trainer}_test.py",
                  PYTHONPATH=str(module), HF_HUB_OFFLINE="1")
-        say(f"it works inside {trainer}")
+        say(f"tests/wheels/{trainer}_test.py passes")
 
 
 def main(dist, built):
