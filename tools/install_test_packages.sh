@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Installs what only tests need, from the Python package index: NVRTC and a sentence encoder into .venv, and the packages
-# that Carnot's adapters, trackers and servers are tested against, each set in its own virtual environment in
-# .cache/test_packages. About 0.6 GB to download. Idempotent; needs tools/install.sh to have run.
+# that Carnot's adapters, trackers, servers and examples are tested against, each set in its own virtual environment in
+# .cache/test_packages. About 0.9 GB to download. Idempotent; needs tools/install.sh to have run.
 set -Eeuo pipefail
 
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -30,5 +30,10 @@ install_set adapters -r python/requirements-adapters.txt -r python/requirements-
 install_set earlier_adapters verifiers==0.1.14 mcp==1.30.0
 install_set mcp mcp==2.3.0
 install_set clients openai-agents==0.24.0 openai==3.54.0
+# shellcheck disable=SC2046
+install_set trainers --no-deps $(grep -v '^#' examples/trainers/requirements.txt)
+for site in "$folder"/trainers/lib/python3*/site-packages; do
+  printf '%s\n' "$PWD"/.venv/lib/python3*/site-packages >"$site/torch.pth"
+done
 install_set llama_cpp xllamacpp==2026.10.11549
 say "all test packages are in .venv and .cache/test_packages."

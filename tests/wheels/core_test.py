@@ -153,6 +153,87 @@ class Credit(unittest.TestCase):
                 numpy.testing.assert_allclose(found.advantage, numbers, rtol=0, atol=1e-9, err_msg=case["id"])
 
 
+def batch_of(rows):
+    """The rows as padded arrays, and what batch_credit() does not take as one."""
+    width = max(len(row["token_ids"]) for row in rows) + 2
+
+    def padded(name, fill):
+        return numpy.array([numpy.concatenate([row[name], [fill] * (width - len(row[name]))]) for row in rows])
+
+    signals = {name: padded(name, numpy.nan) for name in ("logp_old", "logp_ref", "entropy_old", "entropy_ref",
+                                                          "energy_ref", "value")}
+    return {"groups": [row["uid"] for row in rows], "scores": [row["score"] for row in rows],
+            "mask": padded("loss_mask", False).astype(bool), "actions": padded("segment", "") == "action",
+            "turns": numpy.array([numpy.repeat(range(len(row["turns"]) + 1), numpy.diff(
+                [turn["start"] for turn in row["turns"]] + [len(row["token_ids"]), width])) for row in rows]),
+            "info_gains": [[turn["info_gain"] for turn in row["turns"]] for row in rows]} | signals
+
+
+class Batches(unittest.TestCase):
+    def rows(self, seed):
+        """Without what rows say and batches do not: anchors of states, steps."""
+        rows = random_rows(seed)
+        for row in rows:
+            row["step"] = 0
+            for turn in row["turns"]:
+                turn["anchor"] = ""
+        return rows
+
+    def test_credit_equals_that_of_rows_to_the_bit(self):
+        for method in ("grpo", "grpo + aem", "rloo + aem", "a2tgpo", "grpo + actfocus", "starpo_s + aem", "dapo",
+                       "reinforce_plus_plus", "igpo"):
+            rows = self.rows(len(method))
+            batch = batch_of(rows)
+            found = carnot.batch_credit(method, **batch)
+            for i, one in enumerate(carnot.credit(rows, method)):
+                mask, own = batch["mask"][i], rows[i]["loss_mask"]
+                self.assertEqual(found.dropped[i], one.dropped)
+                for name, neutral in (("advantage", 0), ("weight", 0), ("clip_scale", 1)):
+                    values = getattr(found, name)[i]
+                    assert_array_equal(values[mask], neutral if one.dropped else getattr(one, name)[own], method)
+                    self.assertTrue((values[~mask] == neutral).all())
+
+    def test_advantages_of_aepo_are_scaled_by_entropy_over_the_batch(self):
+        rows = self.rows(4)
+        batch = batch_of(rows)
+        entropies = batch["entropy_old"][batch["mask"]]
+        factors = 1 + 0.2 * (entropies - entropies.mean()) / entropies.std(ddof=1)
+        found = numpy.array(carnot.batch_credit("grpo + aepo", **batch).advantage)[batch["mask"]]
+        plain = numpy.array(carnot.batch_credit("grpo", **batch).advantage)[batch["mask"]]
+        numpy.testing.assert_allclose(found, plain * factors, rtol=1e-12, atol=1e-12)
+        with self.assertRaisesRegex(ValueError, "entropy_old: this signal is missing"):
+            carnot.batch_credit("grpo + aepo", [0, 0], [0, 1], batch["mask"][:2])
+
+    def test_a_mean_with_weighted_advantages_is_the_weighted_mean(self):
+        batch = batch_of(self.rows(6))
+        found = carnot.batch_credit("grpo + actfocus", **batch)
+        weight, advantage = numpy.array(found.weight), numpy.array(found.advantage)
+        ratios = numpy.random.default_rng(3).uniform(0.5, 1.5, weight.shape)
+        mask = batch["mask"]
+
+        def surrogate(advantage):
+            return numpy.minimum(ratios * advantage, ratios.clip(0.8, 1.2) * advantage)
+
+        self.assertAlmostEqual(surrogate(numpy.array(found.weighted_advantage))[mask].mean(),
+                               (weight * surrogate(advantage))[mask].sum() / weight[mask].sum(), 12)
+
+    def test_a_trajectory_without_sampled_tokens_is_left_out(self):
+        mask = numpy.array([[0, 1, 1], [0, 0, 0], [0, 1, 0]], bool)
+        found = carnot.batch_credit("grpo", [1, 1, 1], [1, 7, 0], mask)
+        alone = carnot.batch_credit("grpo", [1, 1], [1, 0], mask[[0, 2]])
+        assert_array_equal(numpy.array(found.advantage)[[0, 2]], alone.advantage)
+        self.assertEqual(found.dropped, [False, True, False])
+        self.assertFalse(found.advantage[1].any())
+
+    def test_the_objective_is_the_methods(self):
+        objective = carnot.objective("a2tgpo")
+        self.assertEqual((objective["ratio"], objective["clip_low"], objective["clip_high"]), ("turn", 3e-3, 4e-3))
+        self.assertTrue(carnot.objective("grpo + aent")["adaptive_entropy.enabled"])
+        self.assertEqual(carnot.objective("aepo", {"objective.clip_low": 0.1})["clip_low"], 0.1)
+        with self.assertRaisesRegex(ValueError, "grpp"):
+            carnot.objective("grpp")
+
+
 class Filters(unittest.TestCase):
     def kept(self, scores, *arguments):
         arrays = [numpy.array(group, dtype=float) for group in scores]
@@ -251,7 +332,7 @@ class Documentation(unittest.TestCase):
     def test_examples_hold(self):
         page = (RECORDED.parents[2] / "docs" / "python.md").read_text()
         examples = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
-        self.assertEqual(len(examples), 3)
+        self.assertEqual(len(examples), 4)
         for example in examples:
             exec(compile(example, "docs/python.md", "exec"), {})
 
@@ -260,7 +341,7 @@ class Documentation(unittest.TestCase):
         self.assertTrue((folder / "py.typed").exists())
         stub = ast.parse((folder / "_core.pyi").read_text())
         named = {node.name for node in stub.body if isinstance(node, (ast.ClassDef, ast.FunctionDef))}
-        self.assertEqual(named, set(carnot.__all__))
+        self.assertEqual(named | {"BatchCredit", "batch_credit"}, set(carnot.__all__))
 
 
 if __name__ == "__main__":

@@ -13,6 +13,7 @@ from carnot_rl_core._core import (
     canonical_maths,
     contains_answer,
     credit,
+    entropy_scale,
     exact_match,
     filters,
     graders,
@@ -21,11 +22,14 @@ from carnot_rl_core._core import (
     methods,
     normalize_answer,
     normalize_maths,
+    objective,
     turn_entropy,
     turn_entropy_of_candidates,
 )
+from carnot_rl_core.batch import BatchCredit, batch_credit
 
 __all__ = [
+    "BatchCredit",
     "BranchPolicy",
     "EntropyCoefficient",
     "Grader",
@@ -34,11 +38,13 @@ __all__ = [
     "TreeExpansion",
     "answer_at",
     "answer_f1",
+    "batch_credit",
     "boxed_content",
     "branch_policy",
     "canonical_maths",
     "contains_answer",
     "credit",
+    "entropy_scale",
     "exact_match",
     "filters",
     "graders",
@@ -47,6 +53,7 @@ __all__ = [
     "methods",
     "normalize_answer",
     "normalize_maths",
+    "objective",
     "turn_entropy",
     "turn_entropy_of_candidates",
 ]

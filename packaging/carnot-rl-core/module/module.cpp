@@ -6,4 +6,5 @@ NB_MODULE(_core, module) {
   carnot::python::bind_branching(module);
   carnot::python::bind_coefficients(module);
   carnot::python::bind_graders(module);
+  carnot::python::bind_objective(module);
 }

@@ -44,5 +44,6 @@ void bind_credit(nb::module_& module);
 void bind_branching(nb::module_& module);
 void bind_coefficients(nb::module_& module);
 void bind_graders(nb::module_& module);
+void bind_objective(nb::module_& module);
 
 }  // namespace carnot::python
