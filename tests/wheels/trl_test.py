@@ -3,7 +3,9 @@
 
     PYTHONPATH=FOLDER_OF_CARNOT_RL_CORE .cache/test_packages/trainers/bin/python tests/wheels/trl_test.py
 """
+import os
 import pathlib
+import subprocess
 import sys
 import tempfile
 import unittest
@@ -11,6 +13,7 @@ import unittest.mock
 
 import numpy as np
 import torch
+from accelerate.utils import gather_object
 from datasets import Dataset
 from tokenizers import Tokenizer, models, pre_tokenizers
 from transformers import PreTrainedTokenizerFast, PrinterCallback, Qwen2Config, Qwen2ForCausalLM
@@ -68,7 +71,7 @@ class Trl(unittest.TestCase):
                         "learning_rate": 1e-2, "save_strategy": "no", "disable_tqdm": True, "seed": 3,
                         "gradient_accumulation_steps": 1, "temperature": 0.8} | config
             model().save_pretrained(folder)  # the reference model is loaded from there
-            prompts = Dataset.from_dict({"prompt": [f"w{i} w{i + 1}" for i in range(8)]})
+            prompts = Dataset.from_dict({"prompt": [f"w{i} w{i + 1}" for i in range(9)]})
             trainer = Recorder(method=method, method_options=options, model=folder, reward_funcs=rewarded,
                                args=GRPOConfig(**settings), processing_class=tokenizer(), train_dataset=prompts, **more)
             trainer.remove_callback(PrinterCallback)
@@ -81,11 +84,12 @@ class Trl(unittest.TestCase):
 
     def rows(self, seen):
         """The trajectories of one batch as rows of a rollout file, each without its padding."""
-        mask, scores = seen["batch"]["completion_mask"].bool().numpy(), seen["scores"]
-        for i, row in enumerate(mask):
-            length = int(row.sum())
-            yield {"uid": f"task {i // 4}", "traj_id": i, "score": scores[i], "token_ids": np.zeros(length, int),
-                   "loss_mask": np.ones(length, bool), "entropy_old": seen["entropies"][i][:length],
+        masks = gather_object(list(seen["batch"]["completion_mask"].numpy()))
+        for i, (mask, entropies) in enumerate(zip(masks, gather_object(list(seen["entropies"])))):
+            length = int(mask.sum())
+            yield {"uid": f"task {i // 4}", "traj_id": i, "score": seen["scores"][i],
+                   "token_ids": np.zeros(length, int), "loss_mask": np.ones(length, bool),
+                   "entropy_old": entropies[:length],
                    "turns": [{"start": 0, "end": length}]}
 
     def expect_advantages(self, seen, expected):
@@ -107,6 +111,22 @@ class Trl(unittest.TestCase):
         for seen in self.trained("grpo + aem", {"aem.gate": 0}).seen:
             credit = carnot.credit(list(self.rows(seen)), "grpo + aem", {"aem.gate": 0})
             self.expect_advantages(seen, [one.advantage for one in credit])
+
+    def test_a_group_may_span_processes(self):
+        command = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2", __file__]
+        done = subprocess.run([sys.executable, *command], capture_output=True, text=True)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(done.stdout.count("the advantages are right"), 2, done.stdout)
+
+    def of_a_process(self):
+        trainer = self.trained("grpo + aem", {"aem.gate": 0}, {"per_device_train_batch_size": 6})
+        own = slice(6 * trainer.accelerator.process_index, 6 * (trainer.accelerator.process_index + 1))
+        for seen in trainer.seen:
+            rows = list(self.rows(seen))
+            self.assertEqual(len(rows), 12)
+            credit = carnot.credit(rows, "grpo + aem", {"aem.gate": 0})
+            self.expect_advantages(seen, [one.advantage for one in credit[own]])
+        print("the advantages are right\n", end="")
 
     def test_aepo_scales_advantages_over_the_batch(self):
         for seen in self.trained("grpo + aepo").seen:
@@ -183,4 +203,7 @@ class Trl(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    if "LOCAL_RANK" in os.environ:
+        Trl().of_a_process()
+    else:
+        unittest.main()
