@@ -231,7 +231,7 @@ Vector network_step(const Vector& weights, std::int64_t token, double advantage,
 TEST(EntropyDrift, InTheWeightsOfANetworkFollowsTheKernelOfItsGradients) {
   RandomStream random(5);
   constexpr auto kResponses = static_cast<std::size_t>(SmallNetwork::kResponses);
-  for (int trial = 0; trial < 20; ++trial) {
+  for (int trial = 0; trial < 8; ++trial) {
     const Vector weights = random_logits(random, SmallNetwork::kWeights, 0.7);
     const Vector reference = softmax(random_logits(random, kResponses, 1)), s_reference = surprisals(reference);
     Vector log_reference, p;
