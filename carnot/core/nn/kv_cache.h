@@ -25,7 +25,7 @@ class KvCache {
   int num_blocks() const { return num_blocks_; }
   std::int64_t bytes() const;
 
-  /// Before blocks are written, at first or after give_back_memory(). On the CPU, memory that was freed goes back to the
+  /// Before blocks are written, at first or after give_back_memory(). On the CPU, memory that was freed returns to the
   /// system before a large cache takes its own, so that the peak is that of update or generation and not their sum.
   void take_memory();
 

@@ -87,7 +87,9 @@ std::int64_t resident() {
 
 /// Takes and frees 200 MB of the heap, which keeps them; what the process holds then.
 std::int64_t held_after_freeing_much() {
-  { const std::vector<std::vector<char>> blocks(20, std::vector<char>(10 * kMegabyte, 1)); }
+  {
+    const std::vector<std::vector<char>> blocks(20, std::vector<char>(10 * kMegabyte, 1));
+  }
   return resident();
 }
 

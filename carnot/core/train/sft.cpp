@@ -206,8 +206,7 @@ Result<SftMetrics> SftTrainer::step(std::int64_t step) {
   }
   const std::string what = "gradients of SFT step " + std::to_string(step + 1);
   std::vector<BatchReport> reports(batches.size());
-  const std::vector<int> owners =
-      work_.accumulate(
+  const std::vector<int> owners = work_.accumulate(
       rows, what, [&](std::size_t b) { reports[b] = accumulate(model_, batches[b], context_weight, total_weight); });
   gather_reports(work_.collectives(), owners, reports, what);
   metrics.learning_rate = learning_rate_at(setting_.options.schedule, step, setting_.options.steps);

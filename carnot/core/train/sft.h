@@ -26,7 +26,7 @@ struct SftMetrics {
   double context_loss = 0;  ///< of the other tokens; 0 where their weight is, which leaves them out
   double grad_norm = 0;
   double learning_rate = 0;
-  bool skipped = false;  ///< gradients were not finite: no step
+  bool skipped = false;     ///< gradients were not finite: no step
   std::int64_t tokens = 0;  ///< of the demonstrations
   std::int64_t demonstrations = 0;
 };
@@ -39,8 +39,8 @@ class SftTrainer {
     const SftOptions& options;
     const EpisodeOptions& episode;
     const SplitDemonstrations* rows = nullptr;  ///< null or without any to train on: the script demonstrates
-    int micro_batch_tokens = 4096;  ///< rows of one pass
-    bool share_prefixes = true;     ///< computes what demonstrations of a pass begin with alike once
+    int micro_batch_tokens = 4096;              ///< rows of one pass
+    bool share_prefixes = true;                 ///< computes what demonstrations of a pass begin with alike once
     std::uint64_t seed = 0;
   };
 
