@@ -145,6 +145,7 @@ Result<RunEnd> run_recipe(const std::filesystem::path& run_folder, const std::ve
                                     "sft.steps=1",
                                     "sft.batch_tokens=200",
                                     "train.steps=2",
+                                    "train.decay=constant",  // it would end at 0 with the second step
                                     "train.save_every=1",
                                     "train.groups_per_step=1",
                                     "rollout.group_size=4",
