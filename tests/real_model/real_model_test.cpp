@@ -140,20 +140,12 @@ train: {steps: 2, groups_per_step: 1, learning_rate: 1e-5}
 /// recipes/smollm2_calculator.yaml at a small size, in this folder.
 Result<RunEnd> run_recipe(const std::filesystem::path& run_folder, const std::vector<std::string>& more,
                           const std::function<bool()>& stop_requested) {
-  std::vector<std::string> settings{"model.path=" + folder(),
-                                    "run_folder=" + run_folder.string(),
-                                    "sft.steps=1",
-                                    "sft.batch_tokens=200",
-                                    "train.steps=2",
-                                    "train.decay=constant",  // it would end at 0 with the second step
-                                    "train.save_every=1",
-                                    "train.groups_per_step=1",
-                                    "rollout.group_size=4",
-                                    "train.reward=random",
-                                    "filter.name=none",
-                                    "env.max_response_tokens=16",
-                                    "eval.tasks=2",
-                                    "eval.every=0"};
+  std::vector<std::string> settings{
+      "model.path=" + folder(), "run_folder=" + run_folder.string(), "sft.steps=1",          "sft.batch_tokens=200",
+      "train.steps=2",
+      "train.decay=constant",  // it would end at 0 with the second step
+      "train.save_every=1",     "train.groups_per_step=1",           "rollout.group_size=4", "train.reward=random",
+      "filter.name=none",       "env.max_response_tokens=16",        "eval.tasks=2",         "eval.every=0"};
   settings.insert(settings.end(), more.begin(), more.end());
   Recipe recipe = Recipe::load(source_path("recipes/smollm2_calculator.yaml"), settings).value();
   std::ostringstream out;
