@@ -78,8 +78,8 @@ Result<Recipe> run_recipe(const ComparisonRequest& request, const Contestant& co
   Settings settings = laid_over(request.settings, contestant.settings);
   settings = laid_over(settings, {"seed=" + std::to_string(planned.seed), "run_folder=" + folder.string(),
                                   "resume=auto", "resume_changes=allow", "eval.before_training=false"});
-  settings = laid_over(settings, contestant.is_sft() ? Settings{"train.steps=0", "eval.every=0"}
-                                                     : Settings{"method=" + contestant.method});
+  settings =
+      laid_over(settings, contestant.is_sft() ? Settings{"train.steps=0"} : Settings{"method=" + contestant.method});
   if (planned.start.sft.steps > 0 && !contestant.is_sft()) {
     const fs::path policy = RunFolder{planned.start.run.run_folder}.checkpoints() /
                             ("global_step_" + std::to_string(planned.start.sft.steps));
@@ -89,6 +89,8 @@ Result<Recipe> run_recipe(const ComparisonRequest& request, const Contestant& co
   auto recipe = Recipe::load(request.recipe, settings);
   if (recipe && recipe->train.task_epochs > 0)
     return Error{"train.task_epochs: a comparison counts steps; expected train.steps"};
+  if (recipe && contestant.is_sft() && recipe->sft.steps == 0)
+    return Error{"sft.steps: is 0; expected how many steps SFT takes"};
   return recipe;
 }
 
@@ -127,6 +129,7 @@ Ignored before_the_run(const PlannedSeed& planned, const Contestant& contestant)
 
 /// Objective keys that the recipe sets to something else than the method asks for.
 std::string objective_note(const Contestant& contestant, Recipe& recipe) {
+  if (contestant.is_sft()) return "";
   Method own = build_method(recipe.method_recipe);
   FieldTable asked, given;
   asked.add("objective", own.objective);

@@ -67,6 +67,7 @@ TEST_F(ComparisonPlans, SftAloneStartsWhereTheRecipeDoes) {
   EXPECT_EQ(control.sft.steps, 9);
   EXPECT_EQ(control.train.steps, 0);
   EXPECT_EQ(control.model.path, "");
+  EXPECT_THAT(error_of(request("grpo, sft [sft.steps=0]")), HasSubstr("sft [sft.steps=0]: sft.steps: is 0; expected"));
   EXPECT_THAT(error_of(request("grpo, sft [train.steps=2]")),
               HasSubstr("sft [train.steps=2]: train.steps: all methods share it; expected a key of sft"));
 }

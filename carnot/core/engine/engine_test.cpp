@@ -171,6 +171,24 @@ TEST(Engine, SequencesThatBeginAlikeShareWholeBlocksAndSampleWhatTheyWouldAlone)
   }
 }
 
+TEST(Engine, APromptThatAnotherHasComputedWholeIsPrefilledAloneAndSamplesTheSame) {
+  for (const int length : {16, 17, 18, 32, 33, 34}) {
+    HashRunner runner(kVocabulary, 100);
+    Engine engine(runner, {});
+    const std::vector<TokenId> prompt = prompt_of(length, 3);
+    const SequenceId idle = engine.start(prompt);
+    (void)run(engine);
+    ASSERT_TRUE(engine.prefilled(idle));
+    const SequenceId later = engine.start(prompt);
+    const std::int64_t before = engine.metrics().rows;
+    (void)run(engine);
+    ASSERT_TRUE(engine.prefilled(later));
+    EXPECT_LE(engine.metrics().rows - before, kBlockTokens);
+    engine.sample(later, request_of(1, 20));
+    expect_same(run(engine).at(later), slow_draws(runner, prompt, request_of(1, 20)));
+  }
+}
+
 TEST(Engine, AForkedSequenceSamplesWhatAFreshOneWould) {
   HashRunner runner(kVocabulary, 200);
   Engine engine(runner, {});

@@ -44,22 +44,18 @@ void Scheduler::schedule(ScheduledStep& step) {
         continue;
       }
     }
-    if (sequence.due() == 0) {
-      sequence.prefilling = false;
-      continue;
-    }
     const int count = room_for(i, std::min(sequence.due(), rows_left));
     if (count > 0) add_rows(order[i], count, step);
   }
 }
 
-// Whole blocks, which nothing is added to. They may be computed in this very step: a forward writes a layer's keys and
-// values before it reads any.
+// Whole blocks, which nothing is added to, but not all that is due: a runnable sequence has a row in some step. They
+// may be computed in this very step: a forward writes a layer's keys and values before it reads any.
 void Scheduler::share_blocks(SequenceId id) {
   Sequence& sequence = sequences_.at(id);
-  int most = sequence.num_tokens() - 1;
+  int most = sequence.due() - 1;
   if (sequence.scores()) most = std::min(most, sequence.scored_begin - 1);
-  const BlockTable* likest = nullptr;
+  const BlockTable* most_alike = nullptr;
   int shared = 0;
   for (const SequenceId other : sequences_.oldest_first()) {
     const Sequence& from = sequences_.at(other);
@@ -69,9 +65,9 @@ void Scheduler::share_blocks(SequenceId id) {
     const int whole = static_cast<int>(differs - from.tokens.begin()) / kBlockTokens * kBlockTokens;
     if (whole <= shared) continue;
     shared = whole;
-    likest = &from.table;
+    most_alike = &from.table;
   }
-  if (likest != nullptr) sequence.table = fork(blocks_, *likest, shared);
+  if (most_alike != nullptr) sequence.table = fork(blocks_, *most_alike, shared);
 }
 
 // How many of the `wanted` next tokens of the sequence can be computed now, after evicting others if none could.
