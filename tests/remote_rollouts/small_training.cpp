@@ -58,8 +58,7 @@ std::vector<std::string> SmallTraining::metrics(const std::string& run) const {
   for (const Json& all : lines_of(scratch_.path(run) + "/metrics.jsonl")) {
     Json kept = Json::object();
     for (const auto& [name, value] : all.items())
-      if (!name.starts_with("timing_s/") && !name.starts_with("perf/") && !name.starts_with("async/") &&
-          name != "rollout/computed_rows" && name != "rollout/evictions")
+      if (!name.starts_with("timing_s/") && !name.starts_with("perf/") && !name.starts_with("async/"))
         kept[name] = value;
     steps.push_back(kept.dump());
   }

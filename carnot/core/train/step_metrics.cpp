@@ -244,9 +244,9 @@ std::map<std::string, double> rollout_metrics(const RolloutMetrics& m) {
           {"timing_s/environment", m.seconds_environment},
           {"perf/rollout_tokens_per_s", static_cast<double>(m.sampled_tokens) / seconds},
           {"rollout/sampled_tokens", static_cast<double>(m.sampled_tokens)},
-          {"rollout/computed_rows", static_cast<double>(m.computed_rows)},
+          {"perf/computed_rows", static_cast<double>(m.computed_rows)},
+          {"perf/evictions", static_cast<double>(m.evictions)},
           {"rollout/branches", static_cast<double>(m.branches)},
-          {"rollout/evictions", static_cast<double>(m.evictions)},
           {"rollout/infra_failures", static_cast<double>(m.infra_failures)}};
 }
 
