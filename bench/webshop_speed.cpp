@@ -81,19 +81,7 @@ std::size_t play_protocol(const std::vector<RecordedPurchase>& purchases, const 
   return turns;
 }
 
-int run(const char* folder, int products) {
-  const double begin = seconds_now(), processor_begin = processor_seconds();
-  const auto opened = Shop::open({.task_source = folder, .num_products = products});
-  if (!opened) {
-    std::fprintf(stderr, "%s\n", opened.error().message.c_str());
-    return 1;
-  }
-  const auto& shop = *opened;
-  std::printf("%d products, %zu goals, opened in %.2f s, %.2f s of the processor; at most %.2f GB of memory\n",
-              shop->num_products(), shop->num_goals(), seconds_now() - begin, processor_seconds() - processor_begin,
-              peak_gigabytes());
-  const auto purchases = record_purchases(shop);
-
+void measure_game(const std::shared_ptr<const Shop>& shop, const std::vector<RecordedPurchase>& purchases) {
   measure("actions", [&] {
     std::size_t actions = 0;
     for (const RecordedPurchase& purchase : purchases) {
@@ -114,19 +102,6 @@ int run(const char* folder, int products) {
     }
     return pages;
   });
-  measure("turns of RAGEN's conversation", [&] {
-    const auto text = std::make_shared<const RagenText>(ragen_webshop_text());
-    return play_protocol(purchases, "answer", [&](std::size_t goal) -> std::unique_ptr<Environment> {
-      return std::make_unique<RagenConversation>(text, RagenBudgets{.max_turns = 12, .max_actions = 12},
-                                                 std::make_unique<RagenWebShop>(WebShop(shop, goal)),
-                                                 std::map<std::string, std::string>{});
-    });
-  });
-  measure("steps of verl-agent's prompts", [&] {
-    return play_protocol(purchases, "action", [&](std::size_t goal) -> std::unique_ptr<Environment> {
-      return std::make_unique<VerlAgentShop>(WebShop(shop, goal), VerlAgentShopOptions{});
-    });
-  });
   measure("searches", [&] {
     for (const RecordedPurchase& purchase : purchases)
       checksum += shop->search(purchase.actions.front().substr(7), 0).size();
@@ -146,6 +121,39 @@ int run(const char* folder, int products) {
     }
     return purchases.size();
   });
+}
+
+void measure_conversations(const std::shared_ptr<const Shop>& shop, const std::vector<RecordedPurchase>& purchases) {
+  measure("turns of RAGEN's conversation", [&] {
+    const auto text = std::make_shared<const RagenText>(ragen_webshop_text());
+    return play_protocol(purchases, "answer", [&](std::size_t goal) -> std::unique_ptr<Environment> {
+      return std::make_unique<RagenConversation>(text, RagenBudgets{.max_turns = 12, .max_actions = 12},
+                                                 std::make_unique<RagenWebShop>(WebShop(shop, goal)),
+                                                 std::map<std::string, std::string>{});
+    });
+  });
+  measure("steps of verl-agent's prompts", [&] {
+    return play_protocol(purchases, "action", [&](std::size_t goal) -> std::unique_ptr<Environment> {
+      return std::make_unique<VerlAgentShop>(WebShop(shop, goal), VerlAgentShopOptions{});
+    });
+  });
+}
+
+int run(const char* folder, int products) {
+  const double begin = seconds_now(), processor_begin = processor_seconds();
+  const auto opened = Shop::open({.task_source = folder, .num_products = products});
+  if (!opened) {
+    std::fprintf(stderr, "%s\n", opened.error().message.c_str());
+    return 1;
+  }
+  const auto& shop = *opened;
+  std::printf("%d products, %zu goals, opened in %.2f s, %.2f s of the processor; at most %.2f GB of memory\n",
+              shop->num_products(), shop->num_goals(), seconds_now() - begin, processor_seconds() - processor_begin,
+              peak_gigabytes());
+  const auto purchases = record_purchases(shop);
+
+  measure_game(shop, purchases);
+  measure_conversations(shop, purchases);
   std::printf("(checksum %zu)\n", checksum);
   return 0;
 }

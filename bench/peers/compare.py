@@ -185,18 +185,8 @@ def trl_step_speed(checkpoint, episodes):
     return sampled / min(steps)
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--speed", default="build/speed_bench")
-    parser.add_argument("--run", default="runs/quickstart")
-    parser.add_argument("--out", default="bench/results/speed.md")
-    parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--json", action="store_true", help="a JSON object for each row")
-    parser.add_argument("--models", help="adds the rows to this page of bench/peers/models.py, too")
-    arguments = parser.parse_args()
-    torch.set_num_threads(2)
-    transformers.logging.set_verbosity_error()
-
+def measure_rounds(arguments):
+    """Tokens/s of each row and round: ours, theirs."""
     ours = {name: [] for name in [ROLLOUT] + TRAINING + [STEP]}
     theirs = {name: [] for name in ours}
     with tempfile.TemporaryDirectory() as folder:
@@ -220,13 +210,16 @@ def main():
             theirs[ROLLOUT].append(max(rollout_speed(model, work["episodes"]) for _ in range(2)))
             theirs[STEP].append(trl_step_speed(work["checkpoint"], work["episodes"]))
             print("round", round_number + 1, {n: round(ours[n][-1] / theirs[n][-1], 2) for n in ours}, file=sys.stderr, flush=True)
+    return ours, theirs
 
+
+def report(ours, theirs, rounds):
     lines = [
         "# Speed, side by side",
         "",
         f"`bench/peers/compare.py`: torch {torch.__version__}, transformers {transformers.__version__},"
         f" TRL {trl.__version__}, two threads each,"
-        f" float32, the quickstart's model and data, medians of {arguments.rounds} alternating rounds.",
+        f" float32, the quickstart's model and data, medians of {rounds} alternating rounds.",
         "",
         "| what, tokens/s | Carnot | PyTorch | ratio (min to max) | target |",
         "|---|---|---|---|---|",
@@ -236,8 +229,25 @@ def main():
         lines.append(
             f"| {name} | {statistics.median(ours[name]):,.0f} | {statistics.median(theirs[name]):,.0f} |"
             f" {statistics.median(ratios):.2f} ({min(ratios):.2f} to {max(ratios):.2f}) | {TARGETS[name]} |")
+    return "\n".join(lines)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--speed", default="build/speed_bench")
+    parser.add_argument("--run", default="runs/quickstart")
+    parser.add_argument("--out", default="bench/results/speed.md")
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--json", action="store_true", help="a JSON object for each row")
+    parser.add_argument("--models", help="adds the rows to this page of bench/peers/models.py, too")
+    arguments = parser.parse_args()
+    torch.set_num_threads(2)
+    transformers.logging.set_verbosity_error()
+
+    ours, theirs = measure_rounds(arguments)
+    page = report(ours, theirs, arguments.rounds)
     with open(arguments.out, "w") as out:
-        out.write("\n".join(lines) + "\n")
+        out.write(page + "\n")
     results = kept.Results(arguments.models) if arguments.models else None
     for name in ours:
         ratios = [a / b for a, b in zip(ours[name], theirs[name])]
@@ -249,7 +259,7 @@ def main():
         if results:
             results.add(row | {"least_ratio": min(ratios), "most_ratio": max(ratios), "ratio_target": TARGETS[name]})
     if not arguments.json:
-        print("\n".join(lines))
+        print(page)
 
 
 if __name__ == "__main__":

@@ -6,7 +6,6 @@
 #include <netdb.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 #include <cerrno>
 #include <cstdlib>
@@ -17,6 +16,7 @@
 #include <utility>
 
 #include "carnot/core/base/descriptor.h"
+#include "carnot/core/base/host_name.h"
 #include "carnot/core/base/strings.h"
 #include "carnot/ranks/backend.h"
 #include "carnot/ranks/first_line.h"
@@ -33,12 +33,6 @@ using StorePointer = c10::intrusive_ptr<c10d::Store>;
 
 /// Longer than any wait: the watch decides what waits too long.
 constexpr std::chrono::milliseconds kNoLimit = std::chrono::hours(24 * 365);
-
-std::string host_name() {
-  char name[256] = "";
-  if (gethostname(name, sizeof name - 1) != 0) return "unknown";
-  return name;
-}
 
 /// The address at which this machine is seen from `host`: where what is sent there starts. Sends nothing.
 Result<std::string> address_towards(const std::string& host, int port) {

@@ -1,20 +1,18 @@
 #include "carnot/core/rank/processors.h"
 
 #include <sched.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <map>
 
 #include "carnot/core/base/byte_stream.h"
 #include "carnot/core/base/check.h"
+#include "carnot/core/base/host_name.h"
 
 namespace carnot {
 
 RankPlace own_place() {
-  RankPlace place;
-  char name[256] = "";
-  place.host = gethostname(name, sizeof name - 1) == 0 ? name : "unknown";
+  RankPlace place{.host = host_name()};
   cpu_set_t allowed;
   CPU_ZERO(&allowed);
   if (sched_getaffinity(0, sizeof allowed, &allowed) != 0) return place;

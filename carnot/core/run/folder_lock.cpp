@@ -10,6 +10,7 @@
 #include <ctime>
 
 #include "carnot/core/base/file.h"
+#include "carnot/core/base/host_name.h"
 #include "carnot/core/base/json.h"
 #include "carnot/core/base/log.h"
 
@@ -19,11 +20,6 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr char kLockFile[] = ".carnot-lock";
-
-std::string host_name() {
-  std::array<char, 256> name{};
-  return ::gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "an unknown host";
-}
 
 std::string time_now() {
   const std::time_t now = std::time(nullptr);

@@ -3,12 +3,12 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <limits>
 #include <random>
 
 #include "carnot/core/base/byte_stream.h"
+#include "carnot/core/base/host_name.h"
 #include "carnot/core/base/json_fields.h"
 #include "carnot/http/url.h"
 
@@ -62,11 +62,7 @@ bool is_sha256(std::string_view text) { return is_hexadecimal(text, 64); }
 
 std::string program_version() { return CARNOT_VERSION; }
 
-std::string this_place() {
-  std::array<char, 256> host{};
-  if (::gethostname(host.data(), host.size() - 1) != 0) host[0] = '?';
-  return "process " + std::to_string(::getpid()) + " on " + host.data();
-}
+std::string this_place() { return "process " + std::to_string(::getpid()) + " on " + host_name(); }
 
 std::string random_hexadecimal(std::size_t digits) {
   std::random_device device;

@@ -1,15 +1,13 @@
 #include "carnot/remote_rollouts/transport/task_source.h"
 
-#include <unistd.h>
-
 #include <algorithm>
-#include <array>
 #include <map>
 #include <random>
 #include <thread>
 #include <utility>
 #include <vector>
 
+#include "carnot/core/base/host_name.h"
 #include "carnot/core/base/log.h"
 #include "carnot/http/server.h"
 
@@ -28,9 +26,7 @@ constexpr int kUploads = 4;
 
 /// As others reach a server that listens on `host`.
 std::string reachable(const std::string& host) {
-  std::array<char, 256> name{};
-  const bool is_any = host == "0.0.0.0" || host == "::";
-  if (is_any && ::gethostname(name.data(), name.size() - 1) == 0) return name.data();
+  if (host == "0.0.0.0" || host == "::") return host_name();
   return host.find(':') == std::string::npos ? host : "[" + host + "]";
 }
 
