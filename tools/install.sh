@@ -12,7 +12,7 @@ PACKAGES=(
   python3 python3-dev python3-venv python3-pip python3-pytest
   libyaml-cpp-dev nlohmann-json3-dev libcli11-dev libspdlog-dev libfmt-dev
   libpcre2-dev libutf8proc-dev liblzma-dev libssl-dev libvalijson-dev libcpp-httplib-dev libseccomp-dev libgloo-dev
-  libhnswlib-dev libnats-dev nats-server
+  libhnswlib-dev libnats-dev nats-server libprotozero-dev
   libgtest-dev libgmock-dev
 )
 

@@ -271,10 +271,10 @@ class HttpServer::Listener {
     if (!head.has_body()) return std::nullopt;
     const std::string* type = find_header(head.headers, "Content-Type");
     const std::string given = type == nullptr ? "" : lower_case(trim(type->substr(0, type->find(';'))));
-    if (given == options_.body_type) return std::nullopt;
-    return HttpProblem{
-        .status = 415,
-        .message = "Content-Type: expected " + options_.body_type + ", found " + (given.empty() ? "none" : given)};
+    if (std::ranges::find(options_.body_types, given) != options_.body_types.end()) return std::nullopt;
+    return HttpProblem{.status = 415,
+                       .message = "Content-Type: expected " + join(options_.body_types, " or ") + ", found " +
+                                  (given.empty() ? "none" : given)};
   }
 
   Problem foreign(const RequestHead& head) const {
@@ -295,8 +295,11 @@ class HttpServer::Listener {
     if (given != nullptr && lower_case(given->substr(0, kBearer.size())) == kBearer &&
         same_secret(given->substr(kBearer.size()), options_.key))
       return std::nullopt;
+    const std::string* bare = options_.key_header.empty() ? nullptr : find_header(head.headers, options_.key_header);
+    if (bare != nullptr && same_secret(*bare, options_.key)) return std::nullopt;
     return HttpProblem{.status = 401,
-                       .message = "the key is missing or wrong; expected the header Authorization: Bearer KEY"};
+                       .message = "the key is missing or wrong; expected the header Authorization: Bearer KEY" +
+                                  (options_.key_header.empty() ? "" : " or " + options_.key_header + ": KEY")};
   }
 
   HttpServerOptions options_;

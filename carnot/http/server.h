@@ -52,12 +52,13 @@ using HttpHandler = std::function<HttpReply(const HttpCall&, const HttpConnectio
 
 struct HttpServerOptions {
   std::string host = "127.0.0.1";
-  int port = 0;                                ///< 0: any that is free
-  std::string key{};                           ///< where set, requests need the header `Authorization: Bearer KEY`
-  std::vector<std::string> open_paths{};       ///< that need no key
-  std::string body_type = "application/json";  ///< the media type of every body; others are refused with 415
-  std::string certificate{};                   ///< PEM file, the chain included; where set, the server speaks TLS alone
-  std::string private_key{};                   ///< PEM file of the certificate's key
+  int port = 0;                           ///< 0: any that is free
+  std::string key{};                      ///< where set, requests need the header `Authorization: Bearer KEY`
+  std::string key_header{};               ///< or this one with the key alone, if it is set
+  std::vector<std::string> open_paths{};  ///< that need no key
+  std::vector<std::string> body_types{"application/json"};  ///< media types of bodies; others are refused with 415
+  std::string certificate{};  ///< PEM file, the chain included; where set, the server speaks TLS alone
+  std::string private_key{};  ///< PEM file of the certificate's key
   std::size_t max_body_bytes = std::size_t{8} << 20;
   std::size_t max_header_bytes = std::size_t{64} << 10;
   int max_connections = 256;

@@ -55,10 +55,11 @@ Result<LoadedModel> find_folder(const ModelRequest& request, const RunOptions& r
   return LoadedModel{.folder = folder};
 }
 
-Status load_weights(LoadedModel& loaded, const RunOptions& run) {
-  CARNOT_ASSIGN_OR_RETURN(auto model, load_policy(loaded.folder, tensor_options(run)));
+Status load_weights(LoadedModel& loaded, const RunOptions& run, bool trains) {
+  CARNOT_ASSIGN_OR_RETURN(auto model, trains ? load_merged(loaded.folder, tensor_options(run))
+                                             : load_policy(loaded.folder, tensor_options(run)));
   loaded.model = std::make_unique<Model>(std::move(model));
-  loaded.model->keep_packed_weights_alone();
+  if (!trains) loaded.model->keep_packed_weights_alone();
   return Done{};
 }
 
@@ -74,7 +75,7 @@ Result<LoadedModel> load_for_generation(const ModelRequest& request) {
   if (!loaded) return loaded;
   CARNOT_ASSIGN_OR_RETURN(auto tokenizer, Tokenizer::load(loaded->folder));
   loaded->tokenizer = std::make_unique<Tokenizer>(std::move(tokenizer));
-  CARNOT_RETURN_IF_ERROR(load_weights(*loaded, run));
+  CARNOT_RETURN_IF_ERROR(load_weights(*loaded, run, request.trains));
   CARNOT_ASSIGN_OR_RETURN(const auto files, read_model_files(loaded->folder, loaded->folder));
   CARNOT_ASSIGN_OR_RETURN(auto generation, generation_config(files, loaded->folder.string()));
   loaded->generation = std::move(generation);
@@ -90,7 +91,7 @@ Result<LoadedModel> load_for_log_probs(const ModelRequest& request) {
     loaded->tokenizer = std::make_unique<Tokenizer>(std::move(tokenizer).value());
   else
     loaded->tokenizer_problem = tokenizer.error().message;
-  CARNOT_RETURN_IF_ERROR(load_weights(*loaded, run));
+  CARNOT_RETURN_IF_ERROR(load_weights(*loaded, run, request.trains));
   return loaded;
 }
 

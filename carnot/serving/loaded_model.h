@@ -21,7 +21,8 @@ struct ModelRequest {
   std::string chat{};            ///< empty: the run's, the folder's template's, or that of the model's family
   std::string device = "cpu";
   std::string dtype = "float32";
-  int threads = 0;  ///< of the kernels; 0: one per processor
+  int threads = 0;      ///< of the kernels; 0: one per processor
+  bool trains = false;  ///< gradients will be computed through the weights
 };
 
 struct LoadedModel {

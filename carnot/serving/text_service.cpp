@@ -11,15 +11,12 @@
 #include "carnot/core/base/check.h"
 
 namespace carnot {
-namespace {
 
-int cache_tokens(const Model& model, const TextServiceOptions& options) {
+int cache_positions(const Model& model, const TextServiceOptions& options) {
   const std::int64_t longest = model.config().max_positions;
   if (options.cache_tokens > 0) return options.cache_tokens;
   return static_cast<int>(std::max(longest, std::min(longest * options.batch, kMostCacheTokens)));
 }
-
-}  // namespace
 
 /// Shared by an order and the engine thread.
 struct TextService::Order::State {
@@ -63,9 +60,9 @@ struct TextService::Order::State {
 class TextService::Work {
  public:
   Work(const Model& model, const Tokenizer& tokenizer, const TextServiceOptions& options)
-      : longest_text_(std::min(model.config().max_positions, cache_tokens(model, options))),
+      : longest_text_(std::min(model.config().max_positions, cache_positions(model, options))),
         most_texts_(options.batch + options.queue),
-        batch_(model, tokenizer, {.texts = options.batch, .cache_tokens = cache_tokens(model, options)}),
+        batch_(model, tokenizer, {.texts = options.batch, .cache_tokens = cache_positions(model, options)}),
         thread_([this] { run(); }) {}
 
   ~Work() {

@@ -21,6 +21,9 @@ struct TextServiceOptions {
   int queue = 256;       ///< further texts that may wait
 };
 
+/// The positions of the KV cache, where the options leave them open.
+int cache_positions(const Model& model, const TextServiceOptions& options);
+
 struct ServedToken {
   TokenDraw draw{};
   std::vector<TokenLogProb> likeliest{};

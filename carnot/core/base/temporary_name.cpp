@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <cstdint>
 #include <cstring>
+#include <random>
 
 #include "carnot/core/base/file.h"
 
@@ -42,6 +43,13 @@ Result<std::string> temporary_name() {
   std::string name(kBegin);
   for (std::size_t i = 0; i < kNumDigits; ++i, number >>= 4) name += kDigits[number & 15];
   return name.append(kEnd);
+}
+
+std::string random_hexadecimal(std::size_t digits) {
+  std::random_device device;
+  std::string text;
+  while (text.size() < digits) text += kDigits[device() % kDigits.size()];
+  return text;
 }
 
 bool is_temporary_name(std::string_view name) {

@@ -25,6 +25,9 @@ Result<TemporaryFile> make_temporary_file(const std::filesystem::path& folder);
 /// An empty folder in `parent`, which must exist.
 Result<std::filesystem::path> make_temporary_folder(const std::filesystem::path& parent);
 
+/// Lower-case digits that no one can guess.
+std::string random_hexadecimal(std::size_t digits);
+
 /// A name for something that is about to be moved aside.
 Result<std::string> temporary_name();
 

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <random>
 
 #include "carnot/core/base/byte_stream.h"
 #include "carnot/core/base/host_name.h"
@@ -63,13 +62,6 @@ bool is_sha256(std::string_view text) { return is_hexadecimal(text, 64); }
 std::string program_version() { return CARNOT_VERSION; }
 
 std::string this_place() { return "process " + std::to_string(::getpid()) + " on " + host_name(); }
-
-std::string random_hexadecimal(std::size_t digits) {
-  std::random_device device;
-  std::string text;
-  while (text.size() < digits) text += "0123456789abcdef"[device() % 16];
-  return text;
-}
 
 std::string announcement_json(const Announcement& a) {
   Json json{{"protocol", a.protocol},    {"program", a.program}, {"run", a.run}, {"number", a.number},

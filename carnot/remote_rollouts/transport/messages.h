@@ -109,7 +109,4 @@ bool is_sha256(std::string_view text);
 /// "process 4711 on node-3".
 std::string this_place();
 
-/// Lower-case digits that no one can guess.
-std::string random_hexadecimal(std::size_t digits);
-
 }  // namespace carnot

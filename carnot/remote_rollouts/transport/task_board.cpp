@@ -9,6 +9,7 @@
 
 #include "carnot/core/base/check.h"
 #include "carnot/core/base/log.h"
+#include "carnot/core/base/temporary_name.h"
 
 namespace carnot {
 namespace {
@@ -86,7 +87,7 @@ Status TaskBoard::listen() {
       {.host = options_.host,
        .port = options_.port,
        .key = options_.key,
-       .body_type = "application/octet-stream",
+       .body_types = {"application/octet-stream"},
        .certificate = options_.certificate,
        .private_key = options_.private_key,
        .max_body_bytes = options_.max_result_bytes,

@@ -13,6 +13,7 @@
 #include <string>
 
 #include "carnot/core/base/result.h"
+#include "carnot/core/base/temporary_name.h"
 #include "carnot/remote_rollouts/transport/address.h"
 #include "carnot/remote_rollouts/transport/broker.h"
 #include "carnot/remote_rollouts/transport/messages.h"
