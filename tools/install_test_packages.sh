@@ -29,6 +29,7 @@ mkdir -p "$folder"
 install_set adapters -r python/requirements-adapters.txt -r python/requirements-trackers.txt
 install_set earlier_adapters verifiers==0.1.14 mcp==1.30.0
 install_set mcp mcp==2.3.0
+install_set tinker tinker==0.38.0
 install_set clients openai-agents==0.24.0 openai==3.54.0
 # shellcheck disable=SC2046
 install_set trainers --no-deps $(grep -v '^#' examples/trainers/requirements.txt)

@@ -54,7 +54,7 @@ struct LossEntry {
   std::string_view name;
   LossFunction function;
   std::vector<std::string_view> needs;  ///< tensors besides target_tokens
-  LossSettings defaults;                    ///< NaN: has to be given
+  LossSettings defaults;                ///< NaN: has to be given
 };
 
 const std::vector<LossEntry>& entries() {
@@ -93,7 +93,7 @@ class ListedLoss final : public TinkerLoss {
 };
 
 LossSettings loss_settings(const LossEntry& entry, const ForwardBackwardRequest& request,
-                       std::vector<std::string>& problems) {
+                           std::vector<std::string>& problems) {
   LossSettings settings = entry.defaults;
   for (const auto& [name, value] : request.settings) {
     const double* number = std::get_if<double>(&value);
@@ -146,7 +146,8 @@ Result<std::unique_ptr<TinkerLoss>> make_tinker_loss(const ForwardBackwardReques
     if (!problems.empty()) return join_errors(problems);
     return std::unique_ptr<TinkerLoss>(std::make_unique<ListedLoss>(entry.function, std::move(settings)));
   }
-  return Error{"loss_fn: expected one of " + names + "; found '" + request.loss + "'"};
+  return Error{"loss_fn: expected one of " + names + ", or a method of Carnot (grpo + aem); found '" + request.loss +
+               "'"};
 }
 
 }  // namespace carnot

@@ -34,7 +34,8 @@ TEST_P(EachTinkerLoss, EqualsItsDefinitionTokenByTokenAndSoDoesItsGradient) {
   const auto loss = make_tinker_loss(request).value();
   for (const TinkerDatum& datum : request.data) {
     std::vector<double> log_probs;
-    for (const double sampled : datum.inputs.at("logprobs").values) log_probs.push_back(sampled + 0.4 * random.normal());
+    for (const double sampled : datum.inputs.at("logprobs").values)
+      log_probs.push_back(sampled + 0.4 * random.normal());
     at::Tensor log_probs_T = at::tensor(log_probs, at::kDouble);
     log_probs_T.set_requires_grad(true);
     const at::Tensor losses_T = loss->of_tokens(datum, log_probs_T);
@@ -77,7 +78,8 @@ TEST(TinkerLoss, NamesEverythingThatIsWrongWithARequest) {
   request = random_request("ppo");
   request.settings["clip_low_threshold"] = "low";
   request.data.front().tokens.clear();
-  EXPECT_THAT(error(request), AllOf(HasSubstr("clip_low_threshold: expected a number"), HasSubstr("at least one token")));
+  EXPECT_THAT(error(request),
+              AllOf(HasSubstr("clip_low_threshold: expected a number"), HasSubstr("at least one token")));
 }
 
 }  // namespace

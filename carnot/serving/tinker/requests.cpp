@@ -116,8 +116,7 @@ void read_reports(const JsonFields& fields, TextRequest& request) {
     fields.expected("topk_sample_logprobs", "an integer from 0 to " + std::to_string(kMostLikeliestTokens));
   if (fields.find("prompt_logprobs_last_n") != nullptr) {
     std::int64_t last = 0;
-    fields.read_whole("prompt_logprobs_last_n", last, 1,
-                      std::max<std::int64_t>(1, std::ssize(request.prompt) - 1));
+    fields.read_whole("prompt_logprobs_last_n", last, 1, std::max<std::int64_t>(1, std::ssize(request.prompt) - 1));
     request.prompt_log_probs_last = static_cast<int>(last);
   }
   fields.read_whole("topk_prompt_logprobs", of_prompt);
@@ -147,7 +146,8 @@ Result<CreateModelRequest> parse_create_model(std::string_view body) {
         lora->problem("train_unembed alone is not supported; expected train_attn or train_mlp");
     }
     const Json* optimizer = fields.find("optimizer_config");
-    if (optimizer != nullptr && optimizer->is_object() && optimizer->contains("type") && (*optimizer)["type"] != "adamw")
+    if (optimizer != nullptr && optimizer->is_object() && optimizer->contains("type") &&
+        (*optimizer)["type"] != "adamw")
       fields.problem("optimizer_config.type: expected adamw, found " + shown((*optimizer)["type"]));
   });
 }
@@ -199,8 +199,7 @@ Result<SamplingSessionRequest> parse_sampling_session(std::string_view body) {
     read_sequence(fields, "sampling_session_seq_id", request.seq_id);
     fields.read("base_model", request.base_model);
     fields.read("model_path", request.model_path);
-    if (request.base_model.empty() && request.model_path.empty())
-      fields.problem("expected base_model or model_path");
+    if (request.base_model.empty() && request.model_path.empty()) fields.problem("expected base_model or model_path");
   });
 }
 
@@ -218,8 +217,8 @@ Result<TextRequest> parse_sample(std::string_view body) {
 }
 
 Result<std::string> parse_text_field(std::string_view body, const char* field) {
-  return parse<std::string>(
-      body, [&](const JsonFields& fields, std::string& value) { read_name(fields, field, value); });
+  return parse<std::string>(body,
+                            [&](const JsonFields& fields, std::string& value) { read_name(fields, field, value); });
 }
 
 }  // namespace carnot

@@ -83,7 +83,7 @@ struct TextRequest {
   std::optional<std::uint64_t> seed{};
   double temperature = 1;
   double top_p = 1;
-  int top_k = 0;                                    ///< 0: off
+  int top_k = 0;                                      ///< 0: off
   std::optional<std::vector<TokenId>> stop_tokens{};  ///< absent: the model's own
   std::vector<std::string> stop_strings{};
   int likeliest = 0;  ///< tokens that are reported with every sampled one

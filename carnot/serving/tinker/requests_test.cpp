@@ -57,10 +57,11 @@ TEST(TinkerRequests, ReportAllThatIsWrongWithThemAtOnce) {
               AllOf(HasSubstr("sampling_session_id"), HasSubstr("seq_id"), HasSubstr("prompt: expected chunks"),
                     HasSubstr("temperature"), HasSubstr("stop: expected"), HasSubstr("max_tokens"),
                     HasSubstr("topk_prompt_logprobs: not supported"), HasSubstr("num_samples")));
-  EXPECT_THAT(error_of(parse_create_model(R"({"session_id": 3, "lora_config": {"rank": 0, "train_attn": false,
+  EXPECT_THAT(
+      error_of(parse_create_model(R"({"session_id": 3, "lora_config": {"rank": 0, "train_attn": false,
       "train_mlp": false}, "optimizer_config": {"type": "dimuon"}})")),
-              AllOf(HasSubstr("session_id: expected a string"), HasSubstr("model_seq_id"), HasSubstr("base_model"),
-                    HasSubstr("rank"), HasSubstr("train_unembed alone"), HasSubstr("expected adamw, found \"dimuon\"")));
+      AllOf(HasSubstr("session_id: expected a string"), HasSubstr("model_seq_id"), HasSubstr("base_model"),
+            HasSubstr("rank"), HasSubstr("train_unembed alone"), HasSubstr("expected adamw, found \"dimuon\"")));
   EXPECT_THAT(error_of(parse_optim_step(R"({"model_id": "m", "seq_id": 1, "adam_params": {"beta1": 2, "eps": "x"}})")),
               AllOf(HasSubstr("beta1"), HasSubstr("eps")));
   EXPECT_THAT(error_of(parse_optim_step(R"({"model_id": "m", "seq_id": 1, "optimizer_params": {"type": "dimuon"}})")),

@@ -62,6 +62,8 @@ Json client_settings(int samples) {
   return {{"pjwt_auth_enabled", false},
           {"parallel_fwdbwd_chunks", false},
           {"proto_compress_fwdbwd", false},
+          {"fwdbwd_max_chunk_len", 1 << 16},  // the data of a step belong together
+          {"fwdbwd_max_chunk_bytes_count", 48'000'000},
           {"sample_max_concurrent_requests", samples},
           {"use_pyqwest_transport", false}};
 }
@@ -109,7 +111,8 @@ HttpReply TinkerApi::sessions(const std::string& route, const std::string& body)
     });
   }
   const auto parts = split(route);
-  if (parts.size() != 3 || parts[0] != "sessions" || parts[2] != "finish") return refusal(404, route + ": no such route");
+  if (parts.size() != 3 || parts[0] != "sessions" || parts[2] != "finish")
+    return refusal(404, route + ": no such route");
   service_.end_session(parts[1]);
   return json_answer(Json::object());
 }
@@ -117,9 +120,8 @@ HttpReply TinkerApi::sessions(const std::string& route, const std::string& body)
 HttpReply TinkerApi::work(const std::string& route, const HttpCall& call) {
   const std::string& body = call.body;
   if (route == "forward_backward") {
-    return with(parse_forward_backward(body), [&](const ForwardBackwardRequest& request) {
-      return future(service_.forward_backward(request));
-    });
+    return with(parse_forward_backward(body),
+                [&](const ForwardBackwardRequest& request) { return future(service_.forward_backward(request)); });
   }
   if (route == "create_model")
     return with(parse_create_model(body), [&](const auto& request) { return future(service_.create_model(request)); });

@@ -41,7 +41,8 @@ TinkerService::TinkerService(const LoadedModel& model, const TinkerOptions& opti
       options_(options),
       store_(options.store),
       seed_(derive_seed(0, random_hexadecimal(kSessionDigits))),
-      queue_(*model.tokenizer, options.texts, std::min(model.model->config().max_positions, options.texts.cache_tokens)) {}
+      queue_(*model.tokenizer, options.texts,
+             std::min(model.model->config().max_positions, options.texts.cache_tokens)) {}
 
 std::string TinkerService::create_session() {
   const std::lock_guard lock(mutex_);
@@ -191,9 +192,8 @@ TinkerAnswer<std::string> TinkerService::optim_step(const OptimStepRequest& requ
 }
 
 TinkerAnswer<std::string> TinkerService::save_weights(const SaveWeightsRequest& request) {
-  const SavedWeights weights{
-      .model_id = request.model_id,
-      .name = request.name.empty() ? "request-" + text_of(request.seq_id) : request.name};
+  const SavedWeights weights{.model_id = request.model_id,
+                             .name = request.name.empty() ? "request-" + text_of(request.seq_id) : request.name};
   return submit(request.model_id, request.seq_id, [=, this](TrainedAdapter& adapter) {
     return reply_of(store_.save(weights, request.overwrite,
                                 [&](const auto& folder) { return adapter.save(folder, options_.name, true); }),
@@ -227,9 +227,9 @@ TinkerAnswer<std::string> TinkerService::save_for_sampler(const SaveWeightsReque
       return json_reply(done);
     }
     done["path"] = weights.path();
-    return reply_of(store_.save(weights, true,
-                                [&](const auto& folder) { return adapter.save(folder, options_.name, false); }),
-                    done);
+    return reply_of(
+        store_.save(weights, true, [&](const auto& folder) { return adapter.save(folder, options_.name, false); }),
+        done);
   });
 }
 
@@ -244,7 +244,8 @@ TinkerAnswer<std::string> TinkerService::create_sampling_session(const SamplingS
   if (!request.model_path.empty()) {
     auto parsed = parse_weights_path(request.model_path);
     if (!parsed) return TinkerRefusal{.message = "model_path: " + parsed.error().message};
-    if (const auto lora = lora_of_weights(*parsed); !lora) return TinkerRefusal{.status = 404, .message = lora.error().message};
+    if (const auto lora = lora_of_weights(*parsed); !lora)
+      return TinkerRefusal{.status = 404, .message = lora.error().message};
     weights = std::move(*parsed);
   } else if (request.base_model != options_.name) {
     return TinkerRefusal{.message = "base_model: expected '" + options_.name + "', found '" + request.base_model + "'"};
@@ -252,16 +253,17 @@ TinkerAnswer<std::string> TinkerService::create_sampling_session(const SamplingS
   const std::lock_guard lock(mutex_);
   if (!sessions_.contains(request.session_id)) return unknown("the session", request.session_id);
   const std::string id = request.session_id + ":sample:" + text_of(request.seq_id);
-  samplers_.try_emplace(id, SamplingSession{.session_id = request.session_id,
-                                            .path = request.model_path,
-                                            .sampler = sampler_of(weights)});
+  samplers_.try_emplace(
+      id,
+      SamplingSession{.session_id = request.session_id, .path = request.model_path, .sampler = sampler_of(weights)});
   return id;
 }
 
 TinkerAnswer<std::string> TinkerService::sample(const TextRequest& request) {
   const auto vocabulary = static_cast<TokenId>(base_.model->config().vocab_size);
   for (const TokenId token : request.prompt)
-    if (token >= vocabulary) return TinkerRefusal{.message = "prompt: token " + text_of(token) + " is not in the vocabulary"};
+    if (token >= vocabulary)
+      return TinkerRefusal{.message = "prompt: token " + text_of(token) + " is not in the vocabulary"};
   const int length = static_cast<int>(request.prompt.size()), most = longest_text();
   const int max_tokens = request.max_tokens.value_or(std::max(1, most - length));
   if (length + static_cast<std::int64_t>(max_tokens) > most)

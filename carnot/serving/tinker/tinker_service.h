@@ -23,11 +23,11 @@
 namespace carnot {
 
 struct TinkerOptions {
-  std::string name{};               ///< of the base model
-  std::filesystem::path store{};    ///< folder of saved weights
-  int models = 8;                   ///< adapters in training at a time
-  int micro_batch_tokens = 4096;    ///< rows of a forward pass
-  TextServiceOptions texts{};       ///< `queue`: requests of any kind that may wait
+  std::string name{};             ///< of the base model
+  std::filesystem::path store{};  ///< folder of saved weights
+  int models = 8;                 ///< adapters in training at a time
+  int micro_batch_tokens = 4096;  ///< rows of a forward pass
+  TextServiceOptions texts{};     ///< `queue`: requests of any kind that may wait
 };
 
 /// Why a request was not taken.

@@ -21,6 +21,7 @@
 #include "carnot/core/run/trainer_state.h"
 #include "carnot/core/train/shard_work.h"
 #include "carnot/serving/tinker/losses.h"
+#include "carnot/serving/tinker/method_loss.h"
 
 namespace carnot {
 namespace {
@@ -75,8 +76,11 @@ Status check_tokens(const ModelConfig& config, std::span<const TinkerDatum> data
       return Error{where + ".model_input: " + std::to_string(data[i].tokens.size()) + " tokens, the model has " +
                    std::to_string(config.max_positions) + " positions"};
     for (const TokenId token : data[i].tokens)
-      if (!known(token)) return Error{where + ".model_input: token " + std::to_string(token) + " is not in the vocabulary"};
-    for (const double target : data[i].inputs.at("target_tokens").values)
+      if (!known(token))
+        return Error{where + ".model_input: token " + std::to_string(token) + " is not in the vocabulary"};
+    const auto targets = data[i].inputs.find("target_tokens");
+    if (targets == data[i].inputs.end()) continue;  // the loss says so
+    for (const double target : targets->second.values)
       if (!known(target)) return Error{where + ".target_tokens: " + std::to_string(target) + " is not a token id"};
   }
   return Done{};
@@ -122,15 +126,16 @@ LoraOptions lora_of(const CreateModelRequest& request) {
 }
 
 TrainedAdapter::TrainedAdapter(const Model& base, const LoraOptions& lora, std::uint64_t seed, int micro_batch_tokens)
-    : model_(base), options_(options_of({})), micro_batch_tokens_(micro_batch_tokens) {
+    : base_(base), model_(base), options_(options_of({})), micro_batch_tokens_(micro_batch_tokens) {
   model_.add_adapters(lora, seed);
   model_.requires_grad(true);
   optimizer_ = make_optimizer(model_, options_);
 }
 
 Result<ForwardBackwardOutput> TrainedAdapter::forward_backward(const ForwardBackwardRequest& request) {
-  CARNOT_ASSIGN_OR_RETURN(const auto loss, make_tinker_loss(request));
   CARNOT_RETURN_IF_ERROR(check_tokens(model_.config(), request.data));
+  if (is_method(request.loss)) return method_forward_backward(model_, base_, request, micro_batch_tokens_);
+  CARNOT_ASSIGN_OR_RETURN(const auto loss, make_tinker_loss(request));
   const at::AutoGradMode gradients(!request.forward_only);
   ForwardBackwardOutput output{.num_data = std::ssize(request.data)};
   double total = 0;

@@ -25,15 +25,16 @@ LoraOptions lora_of(const CreateModelRequest& request);
 
 class TrainedAdapter {
  public:
-  /// A fresh adapter, which changes nothing. `base` gives its weights, which stay as they are. `micro_batch_tokens`:
-  /// rows of a forward pass; a longer datum has its own.
+  /// A fresh adapter, which changes nothing. `base`, which must outlive it, gives its weights, which stay as they are.
+  /// `micro_batch_tokens`: rows of a forward pass; a longer datum has its own.
   TrainedAdapter(const Model& base, const LoraOptions& lora, std::uint64_t seed, int micro_batch_tokens);
 
   const LoraOptions& lora() const { return model_.lora(); }
 
-  /// Adds the gradients of the loss to those since the last optim_step(), unless `forward_only`. The output has
-  /// `logprobs` of all targets and `elementwise_loss`, by datum; its metric is `loss:sum`. What data begin with alike is
-  /// computed once. The error says what is wrong with the request; then no gradient was added.
+  /// Adds the gradients of the loss (losses.h, method_loss.h) to those since the last optim_step(), unless
+  /// `forward_only`. Of the losses of losses.h the output has
+  /// `logprobs` of all targets and `elementwise_loss`, by datum; its metric is `loss:sum`. What data begin with alike
+  /// is computed once. The error says what is wrong with the request; then no gradient was added.
   Result<ForwardBackwardOutput> forward_backward(const ForwardBackwardRequest& request);
 
   /// One update with the gradients so far, which are cleared. Metrics: the gradient's norm before clipping, and whether
@@ -53,6 +54,7 @@ class TrainedAdapter {
  private:
   void use(const AdamParams& adam);
 
+  const Model& base_;
   Model model_;
   OptimizerOptions options_;
   std::unique_ptr<Optimizer> optimizer_;

@@ -24,7 +24,7 @@ bool is_name(std::string_view text) {
 
 WeightsListing listing_of(const SavedWeights& weights, const fs::path& folder) {
   WeightsListing listing{.weights = weights};
-  struct stat status {};
+  struct stat status{};
   if (::stat(folder.c_str(), &status) == 0) listing.saved_at = status.st_mtime;
   std::error_code ignored;
   for (const auto& file : fs::directory_iterator(folder, ignored))
@@ -34,9 +34,7 @@ WeightsListing listing_of(const SavedWeights& weights, const fs::path& folder) {
 
 }  // namespace
 
-std::string SavedWeights::checkpoint_id() const {
-  return std::string(for_sampler ? kSampler : kTraining) + "/" + name;
-}
+std::string SavedWeights::checkpoint_id() const { return std::string(for_sampler ? kSampler : kTraining) + "/" + name; }
 
 std::string SavedWeights::path() const { return std::string(kScheme) + model_id + "/" + checkpoint_id(); }
 

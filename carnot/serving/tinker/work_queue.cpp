@@ -114,7 +114,8 @@ WorkQueue::Submitted WorkQueue::submit(const std::string& id, TinkerWork work) {
     const std::lock_guard lock(mutex_);
     forget_old();
     if (entries_.contains(id)) return Submitted::Known;
-    if (closed_ || failure_ || unfinished_ >= static_cast<std::size_t>(options_.batch + options_.queue)) return Submitted::Full;
+    if (closed_ || failure_ || unfinished_ >= static_cast<std::size_t>(options_.batch + options_.queue))
+      return Submitted::Full;
     entries_[id];
     ++unfinished_;
     waiting_.push_back({id, std::move(work)});

@@ -28,7 +28,10 @@ std::shared_ptr<Sampler> sampler(std::uint64_t adapter_seed) {
 
 SampleWork text(const std::shared_ptr<Sampler>& of, std::uint64_t seed, int samples = 2) {
   return {.sampler = of,
-          .job = {.prompt = {1, 2, 3}, .samples = samples, .sampling = {.temperature = 1}, .key = {.seed = seed},
+          .job = {.prompt = {1, 2, 3},
+                  .samples = samples,
+                  .sampling = {.temperature = 1},
+                  .key = {.seed = seed},
                   .max_tokens = 9},
           .first_scored = 1};
 }
@@ -96,7 +99,8 @@ TEST_F(TinkerQueue, TextsAreTheSameAloneAndAmongOthersOfTwoPolicies) {
   EXPECT_NE(alone[0], alone[2]);
   std::promise<void> go;
   block(go);
-  for (const std::uint64_t i : {0, 2, 1, 3}) queue_.submit("with " + std::to_string(i), text(i % 2 ? base : adapted, i));
+  for (const std::uint64_t i : {0, 2, 1, 3})
+    queue_.submit("with " + std::to_string(i), text(i % 2 ? base : adapted, i));
   go.set_value();
   for (std::uint64_t i = 0; i < 4; ++i) EXPECT_EQ(reply("with " + std::to_string(i)), alone[i]);
 }
