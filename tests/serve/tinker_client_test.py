@@ -90,6 +90,26 @@ def check_two_clients(service):
     assert together == alone, (together, alone)
 
 
+def check_methods(service):
+    """Two groups of a method of Carnot's, whose credit the server computes."""
+    from tinker import types
+
+    def number(value):
+        return types.TensorData(data=[float(value)], dtype="float32", shape=[1])
+
+    def column(values, dtype="float32"):
+        return types.TensorData(data=values, dtype=dtype, shape=[len(values)])
+
+    training = service.create_lora_training_client(base_model="small", rank=4, seed=4).result()
+    data = [types.Datum(model_input=types.ModelInput.from_ints([1, 2, 3 + i]), loss_fn_inputs={
+        "target_tokens": column([2, 3 + i, 9], "int64"), "mask": column([0.0, 1.0, 1.0]),
+        "logprobs": column([0.0, -6.0, -6.0]), "group": number(i // 2), "score": number(i % 2)}) for i in range(4)]
+    output = training.forward_backward(data, "grpo + aem", {"aem.lambda": 0.5, "filter.name": "none"}).result()
+    assert output.loss_fn_outputs[0]["logprobs"].data[0] == 0 > output.loss_fn_outputs[0]["logprobs"].data[1], output
+    assert "actor/ppo_kl:mean" in output.metrics, output.metrics
+    assert training.optim_step(types.AdamParams(learning_rate=0.01)).result().metrics["grad_norm"] > 0
+
+
 def check_answers(service):
     from tinker import types
     sampler = service.create_sampling_client(base_model="small").result()
@@ -151,8 +171,12 @@ def check_kill(carnot, folder, server):
     losses = supervised(fresh, 3)
     assert losses[0] == straight[0] and losses[2] != straight[2], (losses, straight)
     service.create_sampling_client(model_path=sampling_path).result()
-    listed = tinker.RestClient(base_url=again.address, api_key=KEY).list_checkpoints(path.split("/")[2]).result()
+    rest = tinker.RestClient(base_url=again.address, api_key=KEY)
+    listed = rest.list_checkpoints(path.split("/")[2]).result()
     assert {one.checkpoint_id for one in listed.checkpoints} == {"weights/kept", "sampler_weights/kept"}, listed
+    assert rest.get_weights_info_by_tinker_path(path).result().lora_rank == 4
+    rest.delete_checkpoint_from_tinker_path(sampling_path).result()
+    assert len(rest.list_checkpoints(path.split("/")[2]).result().checkpoints) == 1
     return again
 
 
@@ -171,6 +195,7 @@ def main():
     try:
         service = tinker.ServiceClient(base_url=server.address, api_key=KEY)
         check_answers(service)
+        check_methods(service)
         check_two_clients(service)
         check_learning(service)
         check_errors(service, server.address)
