@@ -24,8 +24,9 @@ struct AttentionShape {
   bool norms;
   int unrotated = 0, window = 0;
 };
-inline constexpr AttentionShape kAttentionShapes[] = {{4, 2, 32, false}, {6, 2, 8, true},          {3, 3, 20, false},
-                             {14, 2, 64, true}, {4, 2, 32, false, 8, 16}, {6, 2, 8, true, 8, 23}};
+inline constexpr AttentionShape kAttentionShapes[] = {{4, 2, 32, false},        {6, 2, 8, true},
+                                                      {3, 3, 20, false},        {14, 2, 64, true},
+                                                      {4, 2, 32, false, 8, 16}, {6, 2, 8, true, 8, 23}};
 
 /// Random rows stored as S and the tables that a layer points to.
 template <class S>
@@ -62,16 +63,18 @@ struct AttentionProblem {
       for (int p = 0; p < length; ++p) positions.push_back(p);
       rows += length;
     }
-    for (std::int64_t i = 0; i < rows * layer.width(); ++i) qkv.push_back(kernel::stored<S>(static_cast<T>(stream.normal())));
+    for (std::int64_t i = 0; i < rows * layer.width(); ++i)
+      qkv.push_back(kernel::stored<S>(static_cast<T>(stream.normal())));
   }
 
   /// Of the `number`-th sequence, without the others.
-  std::vector<S> forward_alone(std::size_t number, const kernel::BFloat16Kernels& products = kernel::bfloat16_kernels()) const {
+  std::vector<S> forward_alone(std::size_t number,
+                               const kernel::BFloat16Kernels& products = kernel::bfloat16_kernels()) const {
     const kernel::AttentionRows<S>& sequence = sequences[number];
     const kernel::AttentionRows<S> alone{.begin = 0, .rows = sequence.rows};
     std::vector<S> out(sequence.rows * layer.heads * layer.dim);
     kernel::attention_forward<S>(layer, qkv.data() + sequence.begin * layer.width(), positions.data() + sequence.begin,
-                         {&alone, 1}, out.data(), products);
+                                 {&alone, 1}, out.data(), products);
     return out;
   }
 
@@ -121,9 +124,10 @@ std::vector<S> in_pieces(const AttentionProblem<S>& problem, const std::vector<i
   std::vector<S> out(problem.rows * layer.heads * layer.dim);
   int past = 0;
   for (int rows : pieces) {
-    const kernel::AttentionRows<S> piece{.begin = 0, .rows = rows, .past = past, .key_blocks = keys, .value_blocks = values};
-    kernel::attention_forward<S>(layer, problem.qkv.data() + past * layer.width(), problem.positions.data() + past, {&piece, 1},
-                         out.data() + past * layer.heads * layer.dim, products);
+    const kernel::AttentionRows<S> piece{
+        .begin = 0, .rows = rows, .past = past, .key_blocks = keys, .value_blocks = values};
+    kernel::attention_forward<S>(layer, problem.qkv.data() + past * layer.width(), problem.positions.data() + past,
+                                 {&piece, 1}, out.data() + past * layer.heads * layer.dim, products);
     past += rows;
   }
   return out;
@@ -131,7 +135,8 @@ std::vector<S> in_pieces(const AttentionProblem<S>& problem, const std::vector<i
 
 /// These rows of the problem as one sequence of another.
 template <class S>
-AttentionProblem<S> path_problem(const AttentionProblem<S>& problem, const AttentionShape& shape, const std::vector<std::int64_t>& path) {
+AttentionProblem<S> path_problem(const AttentionProblem<S>& problem, const AttentionShape& shape,
+                                 const std::vector<std::int64_t>& path) {
   AttentionProblem<S> alone(shape, {static_cast<int>(path.size())});
   alone.qkv.clear();
   for (const std::int64_t row : path) {

@@ -35,7 +35,7 @@ inline std::map<SequenceId, std::vector<TokenDraw>> run(Engine& engine) {
 }
 
 inline std::vector<reference::Draw> slow_draws(const HashRunner& runner, const std::vector<TokenId>& prompt,
-                                        const SampleRequest& request) {
+                                               const SampleRequest& request) {
   return reference::decode({.prompt = prompt,
                             .key = request.key,
                             .temperature = request.sampling.temperature,

@@ -42,8 +42,9 @@ inline std::string received(const Descriptor& from, const std::string& last = "\
 }
 
 inline std::string request_text(const std::string& method, const std::string& path, const std::string& body = "",
-                         const std::string& headers = "") {
-  const std::string type = headers.find("Content-Type") == std::string::npos ? "Content-Type: application/json\r\n" : "";
+                                const std::string& headers = "") {
+  const std::string type =
+      headers.find("Content-Type") == std::string::npos ? "Content-Type: application/json\r\n" : "";
   return method + " " + path + " HTTP/1.1\r\nHost: localhost\r\n" + type + headers +
          (body.empty() ? "" : "Content-Length: " + std::to_string(body.size()) + "\r\n") + "\r\n" + body;
 }

@@ -29,7 +29,7 @@ struct RolloutCase {
 };
 
 inline std::vector<Group> groups_of(const Model& model, double temperature, const BranchPolicy& policy = *independent(),
-                           const RolloutCase& as = {}) {
+                                    const RolloutCase& as = {}) {
   DecoderRunner engine_policy(model, as.num_blocks);
   Engine engine(engine_policy,
                 {.max_batch_tokens = as.max_batch_tokens, .drawable_tokens = small_tokenizer().vocab_size()});
@@ -44,7 +44,7 @@ struct PlainStatistics {
 };
 
 inline PlainStatistics plain_statistics(const Model& model, std::span<const TokenId> prefix, TokenId target,
-                                 double temperature) {
+                                        double temperature) {
   const at::NoGradGuard no_grad;
   std::vector<std::int64_t> tokens(prefix.begin(), prefix.end()), positions;
   for (std::size_t i = 0; i < tokens.size(); ++i) positions.push_back(static_cast<std::int64_t>(i));

@@ -18,10 +18,9 @@ struct RandomStep {
 
 inline RandomStep random_step(RandomStream& random) {
   RandomStep step;
-  step.groups =
-      random_groups(random, {.dropped_share = 0.2,
-                                      .columns = {Column::LogProbOld, Column::LogProbRollout, Column::LogProbReference,
-                                                  Column::Value, Column::EntropyOld}});
+  step.groups = random_groups(random, {.dropped_share = 0.2,
+                                       .columns = {Column::LogProbOld, Column::LogProbRollout, Column::LogProbReference,
+                                                   Column::Value, Column::EntropyOld}});
   step.all = trajectories(step.groups);
   step.credit = random_credit(random, step.groups);
   step.indices.resize(step.all.size());

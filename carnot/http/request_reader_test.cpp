@@ -63,8 +63,8 @@ TEST(HttpServer, BodiesOfOtherTypesAreRefused) {
     const std::string header = "Content-Type:" + type + "\r\n";
     return exchanged(server->port(), request_text("POST", "/", "x", kClose + header)).substr(9, 3);
   };
-  for (const char* type : {"", "text/plain", "application/x-www-form-urlencoded", "application/jsonp",
-                           "multipart/form-data; boundary=b"})
+  for (const char* type :
+       {"", "text/plain", "application/x-www-form-urlencoded", "application/jsonp", "multipart/form-data; boundary=b"})
     EXPECT_EQ(status(type), "415") << type;
   for (const char* type : {" application/json", "Application/JSON ; charset=utf-8"})
     EXPECT_EQ(status(type), "200") << type;

@@ -1,8 +1,8 @@
 // Runs that train adapters.
+#include <ATen/Functions.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <ATen/Functions.h>
 #include <filesystem>
 #include <sstream>
 

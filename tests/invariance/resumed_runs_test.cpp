@@ -1,8 +1,8 @@
 // Runs that were stopped and resumed end with the bits, the metrics and the alarms of uninterrupted ones.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-
 #include <sys/stat.h>
+
 #include <algorithm>
 #include <filesystem>
 #include <set>

@@ -36,7 +36,7 @@ TEST(Engine, EqualsADecoderThatRecomputesThePrefixForEveryToken) {
       expected[sequence] = slow_draws(runner, prompt, request);
     }
     const auto draws = run(engine);
-    for (const auto& [sequence, twin_draws] : expected) expect_same(draws.at(sequence), twin_draws);
+    for (const auto& [sequence, slow] : expected) expect_same(draws.at(sequence), slow);
     EXPECT_LE(runner.largest_batch, max_batch_tokens);
   }
 }

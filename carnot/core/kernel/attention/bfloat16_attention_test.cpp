@@ -21,7 +21,8 @@ using testing::kAttentionShapes;
 using testing::kLong;
 
 /// The same numbers in float64.
-AttentionProblem<double> in_double(const AttentionProblem<BFloat16>& problem, const AttentionShape& shape, const std::vector<int>& lengths) {
+AttentionProblem<double> in_double(const AttentionProblem<BFloat16>& problem, const AttentionShape& shape,
+                                   const std::vector<int>& lengths) {
   AttentionProblem<double> wide(shape, lengths);
   const auto copy = [](const auto& from, std::vector<double>& to) {
     for (std::size_t i = 0; i < to.size(); ++i) to[i] = widened(from[i]);
@@ -77,8 +78,8 @@ INSTANTIATE_TEST_SUITE_P(Sets, BFloat16AttentionOfSet,
 
 // Sizes that are multiples of nothing.
 constexpr AttentionShape kLongShapes[] = {{6, 2, 8, true},          {3, 3, 20, false},       {14, 2, 64, true},
-                                 {5, 1, 36, false},        {6, 2, 8, true, 0, 45},  {14, 2, 64, true, 0, 130},
-                                 {5, 1, 36, false, 0, 70}, {3, 3, 32, false, 32, 1}};
+                                          {5, 1, 36, false},        {6, 2, 8, true, 0, 45},  {14, 2, 64, true, 0, 130},
+                                          {5, 1, 36, false, 0, 70}, {3, 3, 32, false, 32, 1}};
 
 TEST_P(BFloat16AttentionOfSet, PrefillAtOnceInPiecesAndTokenByTokenHaveTheSameBits) {
   for (const AttentionShape& shape : kLongShapes) {
@@ -95,8 +96,8 @@ TEST_P(BFloat16AttentionOfSet, ASequenceHasTheSameBitsAloneAndAmongOthersOnAnyNu
 }
 
 /// A query's result with the set's products, over exactly the positions that it sees.
-std::vector<BFloat16> by_two_products(const BFloat16Kernels& kernels, const AttentionProblem<BFloat16>& problem, int head,
-                                      int position) {
+std::vector<BFloat16> by_two_products(const BFloat16Kernels& kernels, const AttentionProblem<BFloat16>& problem,
+                                      int head, int position) {
   const auto& layer = problem.layer;
   const int kv_head = head / (layer.heads / layer.kv_heads), visible = position + 1;
   const auto columns = [&](int first) {
@@ -142,7 +143,8 @@ double by_definition(const AttentionProblem<BFloat16>& problem, int head, int po
 }
 
 TEST_P(BFloat16AttentionOfSet, IsTwoProductsOverThePositionsThatAQuerySees) {
-  for (const AttentionShape& shape : {AttentionShape{6, 2, 8, false}, AttentionShape{3, 3, 20, false}, AttentionShape{14, 2, 64, false}}) {
+  for (const AttentionShape& shape :
+       {AttentionShape{6, 2, 8, false}, AttentionShape{3, 3, 20, false}, AttentionShape{14, 2, 64, false}}) {
     AttentionProblem<BFloat16> problem(shape, {kLong});
     // No rotation: queries and keys are the rows themselves.
     std::fill(problem.cosine.begin(), problem.cosine.end(), 1.0F);

@@ -187,7 +187,8 @@ TEST_P(BFloat16AttentionOfSet, OfSequencesThatShareBlocksHasTheBitsOfEachAlone) 
 TEST_P(BFloat16AttentionOfSet, ReadsBlocksInPlaceWithTheBitsOfPackedOnes) {
   BFloat16Kernels packing = products();
   packing.scores = packing.weighted_values = nullptr;
-  for (const AttentionShape& shape : {AttentionShape{14, 2, 64, true}, AttentionShape{5, 1, 16, false}, AttentionShape{3, 3, 48, false}}) {
+  for (const AttentionShape& shape :
+       {AttentionShape{14, 2, 64, true}, AttentionShape{5, 1, 16, false}, AttentionShape{3, 3, 48, false}}) {
     const AttentionProblem<BFloat16> problem(shape, {9, kLong, 33});
     EXPECT_EQ(problem.forward(products()), problem.forward(packing)) << shape.heads;
     expect_bits_of_each_alone<BFloat16>(shape, packing, 34);
