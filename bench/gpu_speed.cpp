@@ -11,13 +11,11 @@
 #include <ATen/Parallel.h>
 #include <ATen/TensorOperators.h>
 #include <ATen/core/grad_mode.h>
-#include <c10/core/CachingDeviceAllocator.h>
 
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
-#include <functional>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <thread>
@@ -27,7 +25,6 @@
 #include "carnot/core/base/file.h"
 #include "carnot/core/base/log.h"
 #include "carnot/core/base/random.h"
-#include "carnot/core/base/stopwatch.h"
 #include "carnot/core/base/thread_pool.h"
 #include "carnot/core/engine/decoder_runner.h"
 #include "carnot/core/engine/engine.h"
@@ -37,50 +34,10 @@
 #include "carnot/core/rollout/forked_log_probs.h"
 #include "carnot/core/rollout/log_prob_pass.h"
 #include "carnot/cuda/statistics/device_statistics.h"
+#include "gpu_cell.h"
 
 namespace carnot {
 namespace {
-
-struct Settings {
-  at::Device device = at::kCUDA;
-  bool small = false;
-  double bytes_per_second = 0, flops = 0;  ///< 0: not measured, no limit
-
-  at::TensorOptions options(at::ScalarType type) const { return at::TensorOptions().dtype(type).device(device); }
-  int size(int full, int smallest) const { return small ? smallest : full; }
-};
-
-/// What a cell found.
-struct Figure {
-  double value = 0;
-  std::string unit{};
-  bool higher_is_better = true;
-  double limit = 0;  ///< 0: none
-  std::string note{};
-};
-
-struct Cell {
-  std::string name{};
-  std::function<Figure(const Settings&)> measure{};
-};
-
-/// Waits for the device.
-void finish(const Settings& settings) { at::zeros({1}, settings.options(at::kFloat)).cpu(); }
-
-double seconds_of(const Settings& settings, const std::function<void()>& work) {
-  finish(settings);
-  const Stopwatch watch;
-  work();
-  finish(settings);
-  return watch.seconds();
-}
-
-double best_of_three(const Settings& settings, const std::function<void()>& work) {
-  work();
-  double best = 1e30;
-  for (int round = 0; round < 3; ++round) best = std::min(best, seconds_of(settings, work));
-  return best;
-}
 
 // ---- the machine ------------------------------------------------------------------------------------------------
 
@@ -375,12 +332,6 @@ std::vector<Cell> cells() {
   all.push_back({"train", train});
   all.push_back({"exactness", exactness});
   return all;
-}
-
-double peak_mebibytes(const Settings& settings) {
-  if (!settings.device.is_cuda()) return 0;
-  const auto stats = c10::getDeviceAllocator(c10::DeviceType::CUDA)->getDeviceStats(0);
-  return static_cast<double>(stats.allocated_bytes[0].peak) / (1 << 20);
 }
 
 int print(const Cell& cell, const Settings& settings) {

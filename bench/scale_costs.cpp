@@ -19,7 +19,6 @@
 #include <vector>
 
 #include "carnot/core/base/file.h"
-#include "carnot/core/base/json.h"
 #include "carnot/core/base/stopwatch.h"
 #include "carnot/core/collectives/gradient_exchange.h"
 #include "carnot/core/collectives/sharded_optimizer.h"
@@ -37,6 +36,8 @@
 #include "carnot/ranks/process_group.h"
 #include "carnot/remote_rollouts/transport/served_files.h"
 #include "carnot/worlds/worlds.h"
+#include "figures.h"
+#include "mirrored_ranks.h"
 #include "testing/forked_ranks.h"
 
 namespace carnot {
@@ -45,31 +46,6 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr int kSizes[] = {8, 64, 512, 4096};
-
-/// The figures, as they are printed and written.
-class Figures {
- public:
-  void add(const std::string& name, double value, const std::string& unit) {
-    std::printf("%-44s %12.6g %s\n", name.c_str(), value, unit.c_str());
-    std::fflush(stdout);
-    values_[name] = value;
-  }
-  std::string json() const { return values_.dump(1) + "\n"; }
-
- private:
-  Json values_ = Json::object();
-};
-
-/// The best of several: other processes on the machine only add time.
-double seconds_of(const std::function<void()>& body, int times = 5) {
-  double best = 1e9;
-  for (int i = 0; i < times; ++i) {
-    const Stopwatch watch;
-    body();
-    best = std::min(best, watch.seconds());
-  }
-  return best;
-}
 
 struct Shape {
   const char* name;
@@ -92,35 +68,6 @@ std::vector<std::int64_t> tensor_sizes(const Shape& s) {
   if (!s.tied) sizes.push_back(s.vocabulary * s.hidden);
   return sizes;
 }
-
-/// Rank 0 of a group whose other ranks repeat what it says.
-class MirroredRanks : public Collectives {
- public:
-  explicit MirroredRanks(int size) : size_(size) {}
-
-  int rank() const override { return 0; }
-  int size() const override { return size_; }
-  std::string name_of_rank(int rank) const override { return "rank " + std::to_string(rank); }
-  std::vector<std::string> gather(const std::string& mine, const std::string&) override {
-    return std::vector<std::string>(static_cast<std::size_t>(size_), mine);
-  }
-  Begun begin_exchange(const at::Tensor& row, std::span<const std::int64_t> sizes, const std::string& what) override {
-    return alone_.begin_exchange(row.slice(0, 0, sizes[0]), sizes.first(1), what);
-  }
-  Begun begin_gather(const at::Tensor& part, std::span<const std::int64_t> sizes, const std::string& what) override {
-    return alone_.begin_gather(part, sizes.first(1), what);
-  }
-  Begun begin_sum(const at::Tensor& row, const std::string& what) override { return alone_.begin_sum(row, what); }
-  void check() override {}
-  void ask_to_stop() override {}
-  bool was_asked_to_stop() override { return false; }
-  void leave() override {}
-  void fail(const std::string&) override {}
-
- private:
-  OneProcess alone_;
-  int size_;
-};
 
 void measure_plans(Figures& figures) {
   for (const Shape& shape : kShapes) {

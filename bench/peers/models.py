@@ -83,7 +83,7 @@ class Sides:
         if not (self.folder / "config.json").exists():
             say(f"random weights of {shape} into {self.folder}")
             shape_file = ROOT / "bench" / "shapes" / f"{shape}.json"
-            subprocess.run([sys.executable, HERE / "model_worker.py", "make", shape_file, self.folder], check=True)
+            subprocess.run([sys.executable, HERE / "random_folder.py", shape_file, self.folder], check=True)
 
     def start(self, name):
         threads = str(self.options.threads)

@@ -21,7 +21,7 @@ namespace {
 using testing::small_tokenizer;
 
 const Model& small_model() {
-  static const Model model = testing::small_model(256);
+  static const Model model = testing::small_model({.max_positions = 256});
   return model;
 }
 

@@ -33,7 +33,7 @@ LoadedModel random_model() {
   loaded.tokenizer =
       std::make_unique<Tokenizer>(Tokenizer::parse(testing::small_tokenizer_json(), "tokenizer").value());
   loaded.chat = make_chat_family("chatml", *loaded.tokenizer).value();
-  loaded.model = std::make_unique<Model>(testing::small_model(512));
+  loaded.model = std::make_unique<Model>(testing::small_model());
   return loaded;
 }
 

@@ -18,7 +18,7 @@ using testing::bytes_in;
 using testing::kLora;
 using testing::kTinyRecipe;
 
-class RunFiles : public testing::TinyRuns {};
+class RunFiles : public testing::Runs {};
 
 TEST_F(RunFiles, SaveByTimeWithoutChangingABit) {
   const std::vector<std::string> at_the_end{"train.save_every=0", "train.save_minutes=0", "train.max_checkpoints=0"};

@@ -41,12 +41,12 @@ inline std::uintmax_t bytes_in(const std::filesystem::path& folder, const std::s
   return bytes;
 }
 
-class TinyRuns : public ::testing::Test {
+class Runs : public ::testing::Test {
  protected:
-  TinyRuns() : root_(std::filesystem::temp_directory_path() / ("carnot_runs_test_" + std::to_string(::getpid()))) {
+  Runs() : root_(std::filesystem::temp_directory_path() / ("carnot_runs_test_" + std::to_string(::getpid()))) {
     std::filesystem::create_directories(root_);
   }
-  ~TinyRuns() override { std::filesystem::remove_all(root_); }
+  ~Runs() override { std::filesystem::remove_all(root_); }
 
   using Stop = std::function<bool()>;
 
@@ -72,6 +72,16 @@ class TinyRuns : public ::testing::Test {
     const auto end = run_training(*recipe, {.out = out, .stop_requested = stop});
     EXPECT_TRUE(end.ok()) << (end.ok() ? "" : end.error().message);
     return *end;
+  }
+
+  /// Why no run in the folder `name` starts, or how it ends before its last step; "" if it completes.
+  std::string failure_of(const std::string& name, std::vector<std::string> overrides) {
+    overrides.push_back("run_folder=" + (root_ / name).string());
+    auto recipe = Recipe::parse(recipe_, "tiny.yaml", overrides);
+    EXPECT_TRUE(recipe.ok()) << (recipe.ok() ? "" : recipe.error().message);
+    std::ostringstream out;
+    const auto end = run_training(*recipe, {.out = out});
+    return end.ok() ? std::string() : end.error().message;
   }
 
   std::filesystem::path checkpoint(const std::string& name, int step = 4) const {

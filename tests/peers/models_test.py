@@ -13,8 +13,8 @@ FOLDER = pathlib.Path(sys.argv[1])
 sys.path.insert(0, str(FOLDER))
 import cases  # noqa: E402
 import limits  # noqa: E402
-import model_worker  # noqa: E402
 import models  # noqa: E402
+import random_folder  # noqa: E402
 import results  # noqa: E402
 
 SHAPES = FOLDER.parent / "shapes"
@@ -30,7 +30,7 @@ def check_limits_against_the_weights_one_by_one():
     for file in SHAPES.glob("*.json"):
         config = json.loads(file.read_text())
         work = limits.Work(config)
-        matrices = {n: s for n, s in model_worker.weight_shapes(config).items() if len(s) == 2}
+        matrices = {n: s for n, s in random_folder.weight_shapes(config).items() if len(s) == 2}
         head = math.prod(matrices.pop("model.embed_tokens.weight"))
         blocks = sum(math.prod(s) for s in matrices.values())
         assert (work.blocks, work.head) == (blocks, head)
@@ -50,7 +50,7 @@ def check_limits_against_the_weights_one_by_one():
 
 
 def check_gguf_names():
-    names = [model_worker.gguf_name(n) for n in model_worker.weight_shapes(config_of("qwen2-smallest"))]
+    names = [random_folder.gguf_name(n) for n in random_folder.weight_shapes(config_of("qwen2-smallest"))]
     assert len(set(names)) == len(names) == 2 + 2 * 12
     assert {"token_embd.weight", "output_norm.weight", "blk.1.attn_k.bias", "blk.0.ffn_down.weight"} <= set(names)
 

@@ -1,29 +1,20 @@
-// Tools in episodes of data sets and processes: Python functions and MCP servers, through what their authors write.
+// Tools in episodes of data sets and processes, through what their authors write.
 #include "carnot/worlds/tool_use/tool_use.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <unistd.h>
 
-#include <chrono>
 #include <cstdlib>
-#include <fstream>
-#include <future>
+#include <filesystem>
 #include <thread>
-#include <tuple>
 
-#include "carnot/core/base/json.h"
-#include "carnot/core/base/log.h"
 #include "carnot/core/env/environment_boundary.h"
-#include "carnot/core/subprocess/line_program.h"
 #include "carnot/core/text/chat_families.h"
-#include "carnot/worlds/dataset/environment.h"
 #include "carnot/worlds/entries.h"
 #include "testing/chat_templates.h"
 #include "testing/paths.h"
-#include "testing/prepared_environment.h"
 #include "testing/small_tokenizer.h"
-#include "testing/test_packages.h"
+#include "tool_use.h"
 
 namespace carnot {
 namespace {
@@ -31,73 +22,7 @@ namespace {
 using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
-
-const std::string kTests = std::string(CARNOT_SOURCE_DIR) + "/tests/process/";
-const std::string kFunctions = kTests + "tool_functions.py:";
-const std::string kServer = "mcp python3 " + kTests + "mcp_server.py";
-
-/// A response that calls one tool.
-PolicyResponse call(const std::string& tool, const std::string& arguments, const std::string& id = "") {
-  PolicyResponse response("I look.");
-  response.tool_calls = {{.name = tool, .arguments = arguments, .id = id}};
-  return response;
-}
-
-PolicyResponse calls(std::vector<ToolCall> all) {
-  PolicyResponse response("I look.");
-  response.tool_calls = std::move(all);
-  return response;
-}
-
-std::vector<std::string> texts(const Reply& reply) {
-  std::vector<std::string> all;
-  for (const ToolMessage& result : reply.results) all.push_back(result.text);
-  return all;
-}
-
-class ToolUseTest : public ::testing::Test {
- protected:
-  void SetUp() override {
-    ::setenv("CARNOT_PYTHON", CARNOT_SOURCE_DIR "/python", 1);
-    folder_ =
-        std::filesystem::path(::testing::TempDir()) / ("carnot_tools_" + std::to_string(::getpid()) + "_" +
-                                                       ::testing::UnitTest::GetInstance()->current_test_info()->name());
-    std::filesystem::create_directories(folder_);
-    std::ofstream(folder_ / "rows.jsonl") << R"({"question": "12 * 34?", "answer": "408"})" << "\n";
-  }
-  void TearDown() override { std::filesystem::remove_all(folder_); }
-
-  Result<std::shared_ptr<EnvironmentFactory>> dataset(const std::string& tools,
-                                                      std::vector<std::string> settings = {}) const {
-    const std::string rows = (folder_ / "rows.jsonl").string();
-    settings.insert(settings.end(), {"train_file=" + rows, "test_file=" + rows, "tools=[" + tools + "]"});
-    return testing::prepared(make_dataset(), settings);
-  }
-
-  std::string error_of(const std::string& tools, const std::vector<std::string>& settings = {}) const {
-    const auto factory = dataset(tools, settings);
-    return factory ? "" : factory.error().message;
-  }
-
-  std::filesystem::path folder_{};
-};
-
-/// An episode that is open.
-std::unique_ptr<Environment> opened(const std::shared_ptr<EnvironmentFactory>& factory, std::int64_t index = 0) {
-  auto environment = factory->make(Split::Train, index);
-  (void)environment->open();
-  return environment;
-}
-
-/// What a step throws.
-std::string failure_of(Environment& environment, const PolicyResponse& response) {
-  try {
-    (void)environment.step(response);
-  } catch (const std::runtime_error& failure) {
-    return failure.what();
-  }
-  return "";
-}
+using namespace carnot::testing;  // NOLINT: the episodes of this test
 
 TEST_F(ToolUseTest, AQuestionIsAnsweredWithAPythonFunctionOfThreeLines) {
   const auto factory = dataset("\"" + kFunctions + "multiply\"").value();
@@ -298,67 +223,6 @@ TEST_F(ToolUseTest, FunctionsRunAtOnce) {
   }
 }
 
-TEST_F(ToolUseTest, AnMcpServerIsStartedAndItsToolsAreCalled) {
-  for (const char* version : {"2024-11-05", "2025-03-26", "2025-06-18"}) {
-    const auto environment = opened(dataset("\"" + kServer + " --version " + version + "\"").value());
-    EXPECT_THAT(texts(environment->step(call("add", R"({"a": 400, "b": 8})"))), ElementsAre("408"));
-    EXPECT_THAT(texts(environment->step(call("picture", "{}"))), ElementsAre("[image: image/png]"));
-    const Reply refused = environment->step(call("refuse", "{}"));
-    EXPECT_THAT(texts(refused), ElementsAre("I will not."));
-    EXPECT_EQ(refused.status, "error");
-    EXPECT_THAT(texts(environment->step(call("add", R"({"a": "x"})"))), ElementsAre(HasSubstr("arguments of add")));
-    EXPECT_THAT(texts(environment->step(call("fault", R"({"what": "say more"})"))), ElementsAre("right"))
-        << "its ping was answered";
-    EXPECT_EQ(environment->step("408").reward, 1);
-  }
-}
-
-TEST_F(ToolUseTest, AnMcpServerWithoutAHandshakeIsSupportedToo) {
-  const auto environment = opened(dataset("\"" + kServer + " --stateless\"").value());
-  EXPECT_THAT(texts(environment->step(call("add", R"({"a": 1, "b": 2})"))), ElementsAre("3"));
-}
-
-TEST_F(ToolUseTest, AToolsSchemaKeepsItsOrderInThePrompt) {
-  const auto factory = dataset("\"" + kServer + "\"").value();
-  const auto environment = factory->make(Split::Train, 0);
-  const auto tools = environment->open().tools;
-  ASSERT_EQ(tools.size(), 6u) << "both pages";
-  EXPECT_THAT(tools[0].json(), HasSubstr(R"("properties":{"b":{"type":"number"},"a":{"type":"number"}})"));
-  EXPECT_EQ(tools[1].name, "count_up");
-}
-
-TEST_F(ToolUseTest, EveryEpisodeHasItsOwnSessionIfToolsMayChangeState) {
-  const auto own = dataset("\"" + kServer + "\"").value();
-  const auto first = opened(own), second = opened(own);
-  const auto count = [](Environment& one) { return texts(one.step(call("count_up", "{}"))).at(0); };
-  EXPECT_EQ(count(*first), "1");
-  EXPECT_EQ(count(*first), "2");
-  EXPECT_EQ(count(*second), "1");
-  EXPECT_EQ(first->branching(), Branching::Replayed);
-  const auto shared = dataset("\"" + kServer + "\"", {"tool_sessions=all"}).value();
-  const auto third = opened(shared), fourth = opened(shared);
-  EXPECT_EQ(count(*third), "1");
-  EXPECT_EQ(count(*fourth), "2");
-  const auto read_only = dataset("\"" + kServer + " --read-only\"").value();
-  const auto fifth = opened(read_only);
-  EXPECT_EQ(fifth->branching(), Branching::Cloned);
-  EXPECT_EQ(count(*fifth), "1");
-  EXPECT_EQ(count(*fifth->clone()), "2") << "the session is shared";
-}
-
-TEST_F(ToolUseTest, AnEpisodePlayedAgainHasAFreshSession) {
-  const auto factory = dataset("\"" + kServer + "\"").value();
-  const auto environment = opened(factory);
-  std::vector<PlayedTurn> turns;
-  for (int i = 0; i < 2; ++i) {
-    const PolicyResponse said = call("count_up", "{}");
-    turns.push_back({.response = said, .reply_key = key_of(environment->step(said))});
-  }
-  const auto copy = copy_environment(*environment, [&] { return factory->make(Split::Train, 0); }, turns);
-  EXPECT_THAT(texts(copy->step(call("count_up", "{}"))), ElementsAre("3"));
-  EXPECT_THAT(texts(environment->step(call("count_up", "{}"))), ElementsAre("3"));
-}
-
 TEST_F(ToolUseTest, AFunctionThatChangesStateRulesOutBranching) {
   EXPECT_EQ(opened(dataset("\"" + kFunctions + "book\"").value())->branching(), Branching::Refused);
   const auto pure = opened(dataset("calculator, \"" + kFunctions + "multiply\"").value());
@@ -369,27 +233,6 @@ TEST_F(ToolUseTest, AFunctionThatChangesStateRulesOutBranching) {
   pure->step(call("multiply", R"({"a": 1, "b": 3})"));
   EXPECT_NE(copy->anchor(), pure->anchor());
   EXPECT_EQ(copy->step("408").measures.at("tool_calls"), 1);
-}
-
-TEST_F(ToolUseTest, AListOfServersIsStartedWithTheirVariables) {
-  std::ofstream(folder_ / "servers.json") << R"({"mcpServers": {"fake": {"command": "python3", "args": [")" + kTests +
-                                                 R"(mcp_server.py"], "env": {"CARNOT_TEST_KEY": "secret"}}}})";
-  const auto environment = opened(dataset((folder_ / "servers.json").string()).value());
-  EXPECT_THAT(texts(environment->step(call("environment", R"({"name": "CARNOT_TEST_KEY"})"))), ElementsAre("secret"));
-}
-
-TEST_F(ToolUseTest, WhatAServerSaysOnStandardErrorIsInTheLogWithItsName) {
-  static std::mutex mutex;
-  static std::string log;
-  const LogSink before = set_log_sink([](LogLevel, const std::string& message) {
-    const std::lock_guard lock(mutex);
-    log += message + "\n";
-  });
-  {
-    (void)dataset("\"" + kServer + "\"").value();
-  }
-  set_log_sink(before);
-  EXPECT_THAT(log, AllOf(HasSubstr(kServer + " (process "), HasSubstr("): the fake server runs")));
 }
 
 TEST_F(ToolUseTest, UnusableToolsAreAllReportedBeforeTheRun) {
@@ -435,129 +278,6 @@ TEST_F(ToolUseTest, TwoToolsWithTheSameNameFailTheEpisode) {
   const auto environment = factory->make(Split::Train, 3);
   EXPECT_THROW(check_opening(environment->open()), EnvironmentFailure);
 }
-
-/// A server of tests/process/mcp_server.py behind an address, until the end of the scope.
-class RunningServer {
- public:
-  explicit RunningServer(const std::vector<std::string>& arguments) {
-    std::vector<std::string> command{"python3", kTests + "mcp_server.py"};
-    command.insert(command.end(), arguments.begin(), arguments.end());
-    program_ = LineProgram::start("server", {.command = command}, 1000).value();
-    program_->listen(
-        {.on_line = [this](std::string_view line, bool, const std::string&) { port_.set_value(std::string(line)); },
-         .on_end = [](const std::string&) {}});
-    address_ = "http://127.0.0.1:" + port_.get_future().get() + "/mcp";
-  }
-  const std::string& address() const { return address_; }
-
- private:
-  std::promise<std::string> port_{};
-  std::string address_{};
-  std::unique_ptr<LineProgram> program_{};
-};
-
-class ToolUseOverHttp : public ToolUseTest, public ::testing::WithParamInterface<std::vector<std::string>> {};
-
-TEST_P(ToolUseOverHttp, AServersToolsAreCalledAndEachEpisodeHasItsSession) {
-  const RunningServer server(GetParam());
-  const auto factory = dataset("\"mcp " + server.address() + "\"").value();
-  const auto first = opened(factory), second = opened(factory);
-  EXPECT_THAT(texts(first->step(call("add", R"({"a": 400, "b": 8})"))), ElementsAre("408"));
-  EXPECT_THAT(texts(first->step(call("fault", R"({"what": "say more"})"))), ElementsAre("right"))
-      << "a ping in between was answered";
-  EXPECT_THAT(texts(first->step(call("refuse", "{}"))), ElementsAre("I will not."));
-  if (GetParam().back() != "--stateless") {
-    const auto count = [](Environment& one) { return texts(one.step(call("count_up", "{}"))).at(0); };
-    EXPECT_EQ(count(*first), "1");
-    EXPECT_EQ(count(*first), "2");
-    EXPECT_EQ(count(*second), "1");
-  }
-  EXPECT_EQ(first->step("408").reward, 1);
-}
-
-TEST_P(ToolUseOverHttp, AServersFailuresAreNotRewards) {
-  const RunningServer server(GetParam());
-  const auto factory = dataset("\"mcp " + server.address() + "\"", {"tool_timeout=4"}).value();
-  const auto ask = [&](const std::string& what) {
-    return failure_of(*opened(factory), call("fault", R"({"what": ")" + what + "\"}"));
-  };
-  EXPECT_EQ(ask("right"), "");
-  EXPECT_THAT(ask("garbage"), HasSubstr("mcp " + server.address()));
-  EXPECT_THAT(ask("internal error"), HasSubstr("tools/call of fault: the database is away"));
-  EXPECT_THAT(ask("no content"), HasSubstr("expected content in the answer to tools/call"));
-  EXPECT_THAT(ask("hang"), HasSubstr("mcp " + server.address()));
-  EXPECT_EQ(ask("slow"), "") << "other sessions continue";
-  EXPECT_THAT(ask("exit"), HasSubstr("mcp " + server.address()));
-  // A server that is not ours is never restarted.
-  std::string failure;
-  for (int i = 0; i < 300 && failure.empty(); ++i) {
-    failure = ask("right");
-    if (failure.empty()) std::this_thread::sleep_for(std::chrono::milliseconds(100));
-  }
-  EXPECT_THAT(failure, HasSubstr("mcp " + server.address()));
-}
-
-INSTANTIATE_TEST_SUITE_P(Revisions, ToolUseOverHttp,
-                         ::testing::Values(std::vector<std::string>{"--sse", "0", "--version", "2024-11-05"},
-                                           std::vector<std::string>{"--http", "0", "--version", "2025-03-26"},
-                                           std::vector<std::string>{"--http", "0", "--version", "2025-06-18"},
-                                           std::vector<std::string>{"--http", "0", "--stateless"}));
-
-TEST_F(ToolUseTest, AKeyForAServerIsReadFromTheListOfServers) {
-  const RunningServer server({"--http", "0", "--token", "secret"});
-  EXPECT_THAT(error_of("\"mcp " + server.address() + "\""), HasSubstr("answered with status 401: it wants a key"));
-  ::setenv("CARNOT_TEST_TOKEN", "secret", 1);
-  std::ofstream(folder_ / "servers.json") << R"({"mcpServers": {"far": {"url": ")" + server.address() +
-                                                 R"(", "headers": {"Authorization": "Bearer ${CARNOT_TEST_TOKEN}"}}}})";
-  const auto environment = opened(dataset((folder_ / "servers.json").string()).value());
-  EXPECT_THAT(texts(environment->step(call("add", R"({"a": 1, "b": 2})"))), ElementsAre("3"));
-}
-
-TEST_F(ToolUseTest, AnUnreachableAddressIsReportedBeforeTheRun) {
-  EXPECT_THAT(error_of("\"mcp http://127.0.0.1:1/mcp?key=secret\""),
-              AllOf(HasSubstr("mcp http://127.0.0.1:1/mcp?...: "), HasSubstr("no connection"),
-                    ::testing::Not(HasSubstr("secret"))));
-  EXPECT_THAT(error_of("\"mcp http://127.0.0.1:http/\""), HasSubstr("env.tools: mcp"));
-}
-
-/// Servers made with the package mcp, versions 1 and 2.
-class RealMcpServers : public ToolUseTest,
-                       public ::testing::WithParamInterface<std::tuple<std::string, std::string>> {};
-
-TEST_P(RealMcpServers, CanBeUsed) {
-  const auto& [packages, transport] = GetParam();
-  const std::string python = testing::python_with(packages);
-  const std::string script = kTests + "adapters/mcp_package_server.py";
-  std::string entry = "mcp " + python + " " + script + " stdio";
-  std::unique_ptr<LineProgram> server;
-  if (transport != "stdio") {
-    const std::string port = transport == "sse" ? "18731" : "18732";
-    server = LineProgram::start("server", {.command = {python, script, transport, port}}, 1000).value();
-    server->listen({.on_line = [](std::string_view, bool, const std::string&) {}, .on_end = [](const std::string&) {}});
-    entry = "mcp http://127.0.0.1:" + port + (transport == "sse" ? "/sse" : "/mcp");
-  }
-  auto factory = dataset("\"" + entry + "\"");
-  for (int i = 0; i < 600 && !factory && factory.error().message.find("no connection") != std::string::npos; ++i) {
-    std::this_thread::sleep_for(std::chrono::milliseconds(100));
-    factory = dataset("\"" + entry + "\"");
-  }
-  ASSERT_TRUE(factory.ok()) << factory.error().message;
-  const auto environment = opened(*factory);
-  EXPECT_THAT(texts(environment->step(call("add", R"({"a": 407})"))), ElementsAre("408"));
-  EXPECT_THAT(texts(environment->step(call("add", R"({"a": "x"})"))), ElementsAre(HasSubstr("a: ")));
-  EXPECT_THAT(texts(environment->step(call("note", R"({"text": "one"})"))), ElementsAre("1 notes"));
-  const Reply failed = environment->step(call("fail", R"({"reason": "no such city"})"));
-  EXPECT_THAT(texts(failed), ElementsAre(HasSubstr("fail")));
-  EXPECT_EQ(failed.status, "error");
-  EXPECT_EQ(environment->step("408").reward, 1);
-}
-
-INSTANTIATE_TEST_SUITE_P(PackagesAndTransports, RealMcpServers,
-                         ::testing::Combine(::testing::Values("earlier_adapters", "mcp"),
-                                            ::testing::Values("stdio", "sse", "streamable-http")),
-                         [](const auto& info) {
-                           return std::get<0>(info.param) + "_" + std::get<1>(info.param).substr(0, 5);
-                         });
 
 /// Every message of an episode in the family's own text, with the calls as the policy would write them.
 std::string conversation(const ChatFamily& chat, Environment& environment, const std::vector<PolicyResponse>& plan) {
@@ -618,88 +338,6 @@ TEST_F(ToolUseTest, EpisodesAreWrittenInTheOwnFormatOfEveryFamily) {
                             HasSubstr("do not fit")))
         << name;
   }
-}
-
-struct Tally {
-  int whole = 0, lost = 0, wrong = 0;
-};
-
-/// Calls fault tools in its own order; each reward is 1 if every result was "right", and missing otherwise.
-void play(const EnvironmentFactory& factory, const std::vector<std::string>& faults, std::int64_t index, Tally& tally) {
-  try {
-    const auto environment = factory.make(Split::Train, index);
-    (void)environment->open();
-    for (std::int64_t turn = 0; turn < 3; ++turn) {
-      const std::string& what = faults[static_cast<std::size_t>((index * 7 + turn * turn) % std::ssize(faults))];
-      const Reply reply = environment->step(call("fault", R"({"what": ")" + what + "\"}"));
-      check_reply(reply);
-      if (reply.reward != 0 || reply.done || (texts(reply).at(0) != "right" && what != "raise")) ++tally.wrong;
-    }
-    const Reply last = environment->step("408");
-    if (last.reward != 1 || last.outcome != Outcome::Finished) ++tally.wrong;
-    ++tally.whole;
-  } catch (const std::runtime_error&) {
-    ++tally.lost;
-  }
-}
-
-Tally play_many(const EnvironmentFactory& factory, const std::vector<std::string>& faults, int episodes) {
-  constexpr int kThreads = 4;
-  std::vector<Tally> tallies(kThreads);
-  std::vector<std::thread> threads;
-  for (int t = 0; t < kThreads; ++t)
-    threads.emplace_back([&, t] {
-      for (int i = t; i < episodes; i += kThreads) play(factory, faults, i, tallies[t]);
-    });
-  for (std::thread& thread : threads) thread.join();
-  Tally all;
-  for (const Tally& one : tallies) {
-    all.whole += one.whole;
-    all.lost += one.lost;
-    all.wrong += one.wrong;
-  }
-  return all;
-}
-
-/// Whether an episode without faults works again: at once, or when the pauses between restarts are over.
-bool goes_on(const EnvironmentFactory& factory) {
-  Tally tally;
-  for (int attempt = 0; attempt < 300 && tally.whole == 0; ++attempt) {
-    if (attempt > 0) std::this_thread::sleep_for(std::chrono::milliseconds(200));
-    play(factory, {"right"}, 0, tally);
-  }
-  return tally.whole > 0 && tally.wrong == 0;
-}
-
-int episodes_of_faults() {
-  const char* wanted = std::getenv("CARNOT_FAULT_CASES");
-  return wanted != nullptr && std::string_view(wanted) == "all" ? 1000 : 60;
-}
-
-TEST_F(ToolUseTest, OfManyFaultsOfAServerNoneBecomesARewardAndNoneStopsTheRest) {
-  const auto factory = dataset("\"" + kServer + "\"", {"tool_timeout=1"}).value();
-  const std::vector<std::string> faults{
-      "right", "kill",  "right",    "exit",  "right", "hang",       "slow",           "right",        "garbage",
-      "cut",   "right", "wrong id", "right", "right", "no content", "internal error", "close output", "say more"};
-  const int episodes = episodes_of_faults();
-  const Tally all = play_many(*factory, faults, episodes);
-  EXPECT_EQ(all.wrong, 0);
-  EXPECT_EQ(all.whole + all.lost, episodes);
-  EXPECT_GE(all.lost, episodes / 3);
-  EXPECT_TRUE(goes_on(*factory)) << all.whole << "  worked before: that depends on which share a server with a fault";
-}
-
-TEST_F(ToolUseTest, OfManyFaultsOfAFunctionNoneBecomesARewardAndNoneStopsTheRest) {
-  const auto factory = dataset("\"" + kFunctions + "fault\"", {"tool_timeout=1"}).value();
-  const std::vector<std::string> faults{"right", "right", "raise", "right",    "connection", "right", "right",
-                                        "exit",  "right", "right", "hang",     "right",      "right", "garbage",
-                                        "right", "right", "right", "children", "sys.exit"};
-  const int episodes = episodes_of_faults();
-  const Tally all = play_many(*factory, faults, episodes);
-  EXPECT_EQ(all.wrong, 0);
-  EXPECT_EQ(all.whole + all.lost, episodes);
-  EXPECT_GE(all.lost, episodes / 20);
-  EXPECT_TRUE(goes_on(*factory)) << all.whole << "  worked before";
 }
 
 TEST_F(ToolUseTest, EpisodesAreTheSameOnOneThreadAndOnFour) {

@@ -1,4 +1,5 @@
-// The attacks of attacks.py, at every level that the kernel grants, started by root and by a user without rights.
+// The attacks of the folder attacks, at every level that the kernel grants, started by root and by a user without
+// rights.
 #include <dirent.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -42,8 +43,11 @@ struct AttackList {
 };
 
 AttackList read_attacks() {
-  const std::string text = read_file(source_path("tests/sandbox/attacks.py")).value();
-  AttackList list;
+  const std::filesystem::path folder = source_path("tests/sandbox/attacks");
+  AttackList list{.opening = read_file(folder / "opening.py").value()};
+  std::string text;
+  for (const auto& entry : std::filesystem::directory_iterator(folder))
+    if (entry.path().filename() != "opening.py") text += read_file(entry.path()).value();
   for (const std::string_view line : split_lines(text)) {
     if (line.starts_with("#: ")) {
       std::istringstream words{std::string(line.substr(3))};
@@ -53,8 +57,7 @@ AttackList read_attacks() {
       for (std::string word; words >> word;) attack.ends.push_back(word);
       list.attacks.push_back(attack);
     } else {
-      std::string& code = list.attacks.empty() ? list.opening : list.attacks.back().code;
-      code.append(line).append("\n");
+      list.attacks.back().code.append(line).append("\n");
     }
   }
   return list;

@@ -7,46 +7,12 @@
 
 #include "carnot/core/base/check.h"
 #include "carnot/core/base/thread_pool.h"
-#include "reference/decoder.h"
-#include "testing/hash_runner.h"
+#include "testing/engine_draws.h"
 
 namespace carnot {
 namespace {
 
-using testing::HashRunner;
-
-constexpr int kVocabulary = 40;
-
-std::vector<TokenId> prompt_of(int length, std::uint64_t seed) {
-  RandomStream random(seed);
-  std::vector<TokenId> tokens;
-  for (int i = 0; i < length; ++i) tokens.push_back(static_cast<TokenId>(random.below(kVocabulary)));
-  return tokens;
-}
-
-SampleRequest request_of(std::uint64_t sibling, int max_tokens) {
-  return {.key = {.seed = 11, .sibling = sibling}, .max_tokens = max_tokens, .stop_tokens = {7}};
-}
-
-// Steps until nothing is left to do; the draws of every sequence, in order.
-std::map<SequenceId, std::vector<TokenDraw>> run(Engine& engine) {
-  std::map<SequenceId, std::vector<TokenDraw>> draws;
-  while (engine.has_work())
-    for (const SampledToken& sampled : engine.step().tokens) draws[sampled.sequence].push_back(sampled.draw);
-  return draws;
-}
-
-std::vector<reference::Draw> slow_draws(const HashRunner& runner, const std::vector<TokenId>& prompt,
-                                        const SampleRequest& request) {
-  return reference::decode({.prompt = prompt,
-                            .key = request.key,
-                            .temperature = request.sampling.temperature,
-                            .top_k = request.sampling.top_k,
-                            .top_p = request.sampling.top_p,
-                            .max_tokens = request.max_tokens,
-                            .stop_tokens = request.stop_tokens},
-                           [&](std::span<const TokenId> prefix) { return runner.logits_behind(prefix); });
-}
+using namespace carnot::testing;  // NOLINT: the requests of this test
 
 double log_prob_behind(const HashRunner& runner, std::span<const TokenId> prefix, TokenId token, double temperature) {
   const auto logits = runner.logits_behind(prefix);
@@ -55,19 +21,9 @@ double log_prob_behind(const HashRunner& runner, std::span<const TokenId> prefix
   return static_cast<double>(logits[static_cast<std::size_t>(token)]) / temperature - std::log(sum);
 }
 
-void expect_same(const std::vector<TokenDraw>& draws, const std::vector<reference::Draw>& expected) {
-  ASSERT_EQ(draws.size(), expected.size());
-  for (std::size_t i = 0; i < draws.size(); ++i) {
-    ASSERT_EQ(draws[i].token, expected[i].token) << "token " << i;
-    EXPECT_NEAR(draws[i].log_prob, expected[i].log_prob, 2e-5);
-    EXPECT_NEAR(draws[i].entropy, expected[i].entropy, 2e-5);
-    EXPECT_NEAR(draws[i].logsumexp, expected[i].logsumexp, 2e-5);
-  }
-}
-
 TEST(Engine, EqualsADecoderThatRecomputesThePrefixForEveryToken) {
   for (const int max_batch_tokens : {1, 7, 64, 1000}) {
-    HashRunner runner(kVocabulary, 400);
+    HashRunner runner(kHashVocabulary, 400);
     Engine engine(runner, {.max_batch_tokens = max_batch_tokens});
     std::map<SequenceId, std::vector<reference::Draw>> expected;
     for (std::uint64_t i = 0; i < 12; ++i) {
@@ -80,7 +36,7 @@ TEST(Engine, EqualsADecoderThatRecomputesThePrefixForEveryToken) {
       expected[sequence] = slow_draws(runner, prompt, request);
     }
     const auto draws = run(engine);
-    for (const auto& [sequence, twin_draws] : expected) expect_same(draws.at(sequence), twin_draws);
+    for (const auto& [sequence, slow] : expected) expect_same(draws.at(sequence), slow);
     EXPECT_LE(runner.largest_batch, max_batch_tokens);
   }
 }
@@ -89,7 +45,7 @@ TEST(Engine, EqualsADecoderThatRecomputesThePrefixForEveryToken) {
 TEST(Engine, AScoredAnswerHasTheLogProbabilitiesOfADecoderThatRecomputesThePrefix) {
   for (const int num_blocks : {400, 24}) {
     for (const int max_batch_tokens : {1, 9, 200}) {
-      HashRunner runner(kVocabulary, num_blocks);
+      HashRunner runner(kHashVocabulary, num_blocks);
       Engine engine(runner, {.max_batch_tokens = max_batch_tokens});
       std::map<SequenceId, std::vector<double>> expected;
       const std::vector<TokenId> prompt = prompt_of(70, 1);
@@ -130,7 +86,7 @@ TEST(Engine, AScoredAnswerHasTheLogProbabilitiesOfADecoderThatRecomputesThePrefi
 }
 
 TEST(Engine, AnAnswerThatDoesNotFitIsSaidToHaveNoNumbersAndOneThatIsReleasedIsGone) {
-  HashRunner runner(kVocabulary, 4);
+  HashRunner runner(kHashVocabulary, 4);
   Engine engine(runner, {});
   const SequenceId parent = engine.start(prompt_of(20, 1));
   (void)engine.score(parent, 20, {.answer = prompt_of(60, 2)});
@@ -145,52 +101,8 @@ TEST(Engine, AnAnswerThatDoesNotFitIsSaidToHaveNoNumbersAndOneThatIsReleasedIsGo
   EXPECT_EQ(engine.free_blocks(), 4);
 }
 
-TEST(Engine, SequencesThatBeginAlikeShareWholeBlocksAndSampleWhatTheyWouldAlone) {
-  constexpr int kCommon = 45, kOwn = 6;
-  for (const int num_blocks : {400, 12}) {
-    for (const int max_batch_tokens : {7, 64, 1000}) {
-      HashRunner runner(kVocabulary, num_blocks);
-      Engine engine(runner, {.max_batch_tokens = max_batch_tokens});
-      std::map<SequenceId, std::vector<reference::Draw>> expected;
-      std::int64_t sampled = 0;
-      for (std::uint64_t i = 0; i < 10; ++i) {
-        std::vector<TokenId> prompt = prompt_of(kCommon, 1);
-        for (const TokenId token : prompt_of(kOwn, 50 + i)) prompt.push_back(token);
-        const SequenceId sequence = engine.start(prompt);
-        engine.sample(sequence, request_of(i, 20));
-        expected[sequence] = slow_draws(runner, prompt, request_of(i, 20));
-        sampled += std::ssize(expected[sequence]);
-      }
-      const auto draws = run(engine);
-      for (const auto& [sequence, slow] : expected) expect_same(draws.at(sequence), slow);
-      if (num_blocks < 400) continue;
-      // The last token of a prompt is computed where it samples; a response's last token never is.
-      const int shared = kCommon / kBlockTokens * kBlockTokens;
-      EXPECT_EQ(engine.metrics().rows, kCommon + kOwn + 9 * (kCommon - shared + kOwn) + sampled - 10);
-    }
-  }
-}
-
-TEST(Engine, APromptThatAnotherHasComputedWholeIsPrefilledAloneAndSamplesTheSame) {
-  for (const int length : {16, 17, 18, 32, 33, 34}) {
-    HashRunner runner(kVocabulary, 100);
-    Engine engine(runner, {});
-    const std::vector<TokenId> prompt = prompt_of(length, 3);
-    const SequenceId idle = engine.start(prompt);
-    (void)run(engine);
-    ASSERT_TRUE(engine.prefilled(idle));
-    const SequenceId later = engine.start(prompt);
-    const std::int64_t before = engine.metrics().rows;
-    (void)run(engine);
-    ASSERT_TRUE(engine.prefilled(later));
-    EXPECT_LE(engine.metrics().rows - before, kBlockTokens);
-    engine.sample(later, request_of(1, 20));
-    expect_same(run(engine).at(later), slow_draws(runner, prompt, request_of(1, 20)));
-  }
-}
-
 TEST(Engine, AForkedSequenceSamplesWhatAFreshOneWould) {
-  HashRunner runner(kVocabulary, 200);
+  HashRunner runner(kHashVocabulary, 200);
   Engine engine(runner, {});
   const std::vector<TokenId> prompt = prompt_of(37, 1);
   const SequenceId root = engine.start(prompt);
@@ -213,7 +125,7 @@ TEST(Engine, AForkedSequenceSamplesWhatAFreshOneWould) {
 }
 
 TEST(Engine, ASiblingMayForkAnywhereInsideAnotherAndBothGoOn) {
-  HashRunner runner(kVocabulary, 200);
+  HashRunner runner(kHashVocabulary, 200);
   Engine engine(runner, {});
   const std::vector<TokenId> prompt = prompt_of(10, 3);
   const SequenceId first = engine.start(prompt);
@@ -243,7 +155,7 @@ TEST(Engine, ASiblingMayForkAnywhereInsideAnotherAndBothGoOn) {
 }
 
 TEST(Engine, ContinuesBehindAppendedTokensAsIfTheyHadBeenInThePrompt) {
-  HashRunner runner(kVocabulary, 100);
+  HashRunner runner(kHashVocabulary, 100);
   Engine engine(runner, {.max_batch_tokens = 5});
   std::vector<TokenId> context = prompt_of(21, 8);
   const SequenceId sequence = engine.start(context);
@@ -261,7 +173,7 @@ TEST(Engine, ContinuesBehindAppendedTokensAsIfTheyHadBeenInThePrompt) {
 }
 
 TEST(Engine, ATurnSampledInTwoRequestsEqualsOneRequest) {
-  HashRunner runner(kVocabulary, 100);
+  HashRunner runner(kHashVocabulary, 100);
   Engine engine(runner, {});
   const std::vector<TokenId> prompt = prompt_of(5, 2);
   SampleRequest request = request_of(4, 20);
@@ -280,7 +192,7 @@ TEST(Engine, ATurnSampledInTwoRequestsEqualsOneRequest) {
 }
 
 TEST(Engine, SaysHowARequestEnded) {
-  HashRunner runner(kVocabulary, 10);
+  HashRunner runner(kHashVocabulary, 10);
   Engine engine(runner, {});
   const SequenceId sequence = engine.start(prompt_of(3, 1));
   SampleRequest request = request_of(0, 2);
@@ -288,14 +200,14 @@ TEST(Engine, SaysHowARequestEnded) {
   engine.sample(sequence, request);
   EXPECT_EQ(engine.step().tokens.at(0).end, SampleEnd::GoesOn);
   EXPECT_EQ(engine.step().tokens.at(0).end, SampleEnd::MaxTokens);
-  for (TokenId token = 0; token < kVocabulary; ++token) request.stop_tokens.push_back(token);
+  for (TokenId token = 0; token < kHashVocabulary; ++token) request.stop_tokens.push_back(token);
   engine.sample(sequence, request);
   EXPECT_EQ(engine.step().tokens.at(0).end, SampleEnd::StopToken);
   EXPECT_FALSE(engine.has_work());
 }
 
 TEST(Engine, StopsARequestFromOutsideAndKeepsWhatWasSampled) {
-  HashRunner runner(kVocabulary, 10);
+  HashRunner runner(kHashVocabulary, 10);
   Engine engine(runner, {});
   const SequenceId sequence = engine.start(prompt_of(3, 1));
   engine.sample(sequence, request_of(0, 9));
@@ -312,7 +224,7 @@ TEST(Engine, TokensDoNotDependOnBatchSizeStripsOrThreads) {
   };
   for (const Setting& setting : {Setting{1000, 64, 1}, Setting{1, 64, 1}, Setting{13, 1, 2}, Setting{200, 1, 3}}) {
     set_num_threads(setting.threads);
-    HashRunner runner(kVocabulary, 300);
+    HashRunner runner(kHashVocabulary, 300);
     Engine engine(
         runner, {.max_batch_tokens = setting.max_batch_tokens, .logits_megabytes = setting.vocabulary_strip_megabytes});
     std::vector<SequenceId> sequences;
@@ -330,100 +242,19 @@ TEST(Engine, TokensDoNotDependOnBatchSizeStripsOrThreads) {
   set_num_threads(1);
 }
 
-// A pool far too small for all: sequences wait, idle and younger ones are evicted, and every token stays the same.
-TEST(Engine, FinishesEverySequenceInACacheThatHoldsOnlyAFew) {
-  HashRunner runner(kVocabulary, 12);
-  Engine engine(runner, {.max_batch_tokens = 64});
-  const std::vector<TokenId> prompt = prompt_of(40, 5);
-  const SequenceId root = engine.start(prompt);
-  run(engine);
-  std::map<SequenceId, std::uint64_t> siblings;
-  for (std::uint64_t i = 0; i < 16; ++i) {
-    const SequenceId sibling = engine.fork(root, 40);
-    SampleRequest request = request_of(i, 70);
-    request.stop_tokens.clear();
-    engine.sample(sibling, request);
-    siblings[sibling] = i;
-  }
-  std::map<SequenceId, std::vector<TokenDraw>> draws;
-  std::size_t finished = 0;
-  while (engine.has_work()) {
-    for (const SampledToken& sampled : engine.step().tokens) {
-      draws[sampled.sequence].push_back(sampled.draw);
-      if (sampled.end == SampleEnd::GoesOn) continue;
-      ++finished;
-      if (finished % 2 == 0) engine.release(sampled.sequence);  // the others stay, idle
-    }
-  }
-  EXPECT_EQ(finished, 16u);
-  EXPECT_GT(engine.metrics().evictions, 0);
-  for (const auto& [sibling, i] : siblings) {
-    SampleRequest request = request_of(i, 70);
-    request.stop_tokens.clear();
-    expect_same(draws.at(sibling), slow_draws(runner, prompt, request));
-  }
-}
-
-// The older sequence is idle as soon as its rows are scheduled, and the younger one needs a block in the same step.
-TEST(Engine, TakesNoBlockFromASequenceThatHasRowsInTheSameStep) {
-  HashRunner runner(kVocabulary, 3);
-  Engine engine(runner, {});
-  const std::vector<TokenId> prompt = prompt_of(2 * kBlockTokens, 2);
-  const SequenceId older = engine.start(prompt_of(1, 1));
-  const SequenceId younger = engine.start(prompt);
-  SampleRequest request = request_of(0, 9);
-  request.stop_tokens.clear();
-  engine.sample(younger, request);
-  std::vector<TokenDraw> draws{engine.step().tokens.at(0).draw};
-  engine.append(older, prompt_of(kBlockTokens, 3));
-  EXPECT_TRUE(engine.step().tokens.empty()) << "the younger one waits";
-  const std::vector<TokenDraw> rest = run(engine)[younger];
-  draws.insert(draws.end(), rest.begin(), rest.end());
-  expect_same(draws, slow_draws(runner, prompt, request));
-}
-
-TEST(Engine, DropsTheRequestOfASequenceThatAloneDoesNotFit) {
-  HashRunner runner(kVocabulary, 2);
-  Engine engine(runner, {});
-  const SequenceId sequence = engine.start(prompt_of(2 * kBlockTokens - 1, 1));
-  SampleRequest request = request_of(0, 9);
-  request.stop_tokens.clear();
-  engine.sample(sequence, request);
-  EXPECT_EQ(engine.step().tokens.size(), 1u);
-  EXPECT_EQ(engine.step().tokens.size(), 1u) << "32 tokens fill two blocks; the last sampled one needs no place yet";
-  const StepResult& result = engine.step();
-  EXPECT_TRUE(result.tokens.empty());
-  EXPECT_EQ(result.too_long, std::vector<SequenceId>{sequence});
-  EXPECT_FALSE(engine.has_work());
-}
-
 TEST(Engine, RefusesIdsThatTheModelDoesNotKnow) {
-  HashRunner runner(kVocabulary, 2);
+  HashRunner runner(kHashVocabulary, 2);
   Engine engine(runner, {});
-  EXPECT_THROW(engine.start(std::vector<TokenId>{1, kVocabulary}), CheckError);
+  EXPECT_THROW(engine.start(std::vector<TokenId>{1, kHashVocabulary}), CheckError);
   const SequenceId sequence = engine.start(std::vector<TokenId>{1});
   EXPECT_THROW(engine.append(sequence, std::vector<TokenId>{-1}), CheckError);
-}
-
-TEST(Engine, GivesEveryBlockBack) {
-  HashRunner runner(kVocabulary, 30);
-  Engine engine(runner, {});
-  const SequenceId root = engine.start(prompt_of(20, 1));
-  run(engine);
-  const SequenceId child = engine.fork(root, 20);
-  engine.sample(child, request_of(0, 30));
-  run(engine);
-  engine.release(root);
-  engine.release(child);
-  EXPECT_EQ(engine.free_blocks(), 30);
-  EXPECT_THROW(engine.tokens(child), CheckError);
 }
 
 // Random starts, forks, appends, requests and releases under memory pressure, against the reference implementation.
 TEST(Engine, RandomLivesOfSequencesEqualTheReference) {
   for (std::uint64_t seed = 0; seed < 12; ++seed) {
     RandomStream random(seed);
-    HashRunner runner(kVocabulary, 20 + static_cast<int>(random.below(60)));
+    HashRunner runner(kHashVocabulary, 20 + static_cast<int>(random.below(60)));
     Engine engine(runner, {.max_batch_tokens = 1 + static_cast<int>(random.below(40))});
     std::map<SequenceId, std::vector<TokenId>> expected;
     std::uint64_t draws = 0;

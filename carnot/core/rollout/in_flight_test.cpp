@@ -27,7 +27,7 @@ void put_in_place(const Model& weights, Model& into) {
 }
 
 Model newer_model() {
-  Model model = testing::small_model(512);
+  Model model = testing::small_model();
   const at::NoGradGuard no_grad;
   for (const NamedTensor& named : model.parameters()) at::Tensor(named.tensor).mul_(1.1);
   return model;
@@ -35,7 +35,7 @@ Model newer_model() {
 
 /// Rolls out, and swaps the weights after this many engine steps.
 Rollout swapped_after(int steps, const BranchPolicy& policy) {
-  Model model = testing::small_model(512);
+  Model model = testing::small_model();
   const Model newer = newer_model();
   DecoderRunner runner(model, 400);
   Engine engine(runner, {.max_batch_tokens = 60, .drawable_tokens = small_tokenizer().vocab_size()});
@@ -58,7 +58,7 @@ Rollout swapped_after(int steps, const BranchPolicy& policy) {
 /// turns.
 std::set<int> checked_versions(const Rollout& rollout) {
   std::vector<Group> by_older = rollout.groups, by_newer = rollout.groups;
-  measure_old_policy(testing::small_model(512), by_older, {});
+  measure_old_policy(testing::small_model(), by_older, {});
   measure_old_policy(newer_model(), by_newer, {});
   std::set<int> versions;
   const auto sampled = trajectories(rollout.groups), older = trajectories(by_older), newer = trajectories(by_newer);

@@ -14,30 +14,13 @@
 #include "carnot/core/nn/model.h"
 #include "carnot/core/nn/token_statistics.h"
 #include "testing/absent_members.h"
-#include "testing/random_groups.h"
+#include "testing/random_step.h"
 
 namespace carnot {
 namespace {
 
-struct Step {
-  std::vector<Group> groups;
-  std::vector<Trajectory> all;
-  CreditTable credit;
-  std::vector<int> indices;
-};
-
-Step random_step(RandomStream& random) {
-  Step step;
-  step.groups =
-      testing::random_groups(random, {.dropped_share = 0.2,
-                                      .columns = {Column::LogProbOld, Column::LogProbRollout, Column::LogProbReference,
-                                                  Column::Value, Column::EntropyOld}});
-  step.all = trajectories(step.groups);
-  step.credit = testing::random_credit(random, step.groups);
-  step.indices.resize(step.all.size());
-  std::iota(step.indices.begin(), step.indices.end(), 0);
-  return step;
-}
+using testing::random_step;
+using testing::RandomStep;
 
 /// One by one, as the definition says: is the token trained, and where does the sequence that predicts it begin?
 struct TrainedToken {
@@ -45,7 +28,7 @@ struct TrainedToken {
   int begin;
   int turn;
 };
-std::vector<TrainedToken> trained_tokens(const Step& step) {
+std::vector<TrainedToken> trained_tokens(const RandomStep& step) {
   std::vector<TrainedToken> trained;
   for (std::size_t i = 0; i < step.all.size(); ++i) {
     const Trajectory& trajectory = step.all[i];
@@ -80,7 +63,7 @@ std::vector<std::size_t> visible_rows(const PackedAttention& plan, int row) {
 TEST(Packing, HoldsEverySampledTokenOnceBehindItsOwnContext) {
   RandomStream random(1);
   for (int trial = 0; trial < 60; ++trial) {
-    const Step step = random_step(random);
+    const RandomStep step = random_step(random);
     const PackingOptions options{.max_tokens = 1 + static_cast<int>(random.below(80)),
                                  .whole_trajectories = random.chance(0.3),
                                  .share_prefixes = trial % 2 == 1};
@@ -111,7 +94,7 @@ TEST(Packing, HoldsEverySampledTokenOnceBehindItsOwnContext) {
 
 TEST(Packing, HoldsEachTokensSignalsAndCredit) {
   RandomStream random(2);
-  const Step step = random_step(random);
+  const RandomStep step = random_step(random);
   for (const MicroBatch& batch : pack(step.all, step.credit, step.indices, {.max_tokens = 40})) {
     const LossInputs& in = batch.inputs;
     for (std::size_t t = 0; t < batch.places.size(); ++t) {
@@ -131,7 +114,7 @@ TEST(Packing, HoldsEachTokensSignalsAndCredit) {
 
 TEST(Packing, ScalesAdvantagesByEntropyOverTheWholeStepHoweverItIsPacked) {
   RandomStream random(12);
-  const Step step = random_step(random);
+  const RandomStep step = random_step(random);
   std::map<std::pair<int, int>, double> entropy_of;
   double sum = 0, squares = 0;
   for (const TrainedToken& token : trained_tokens(step)) {
@@ -163,7 +146,7 @@ TEST(Packing, NumbersTurnsAndSequencesWithinTheMicroBatch) {
   RandomStream random(3);
   for (int trial = 0; trial < 20; ++trial)
     for (const SequenceUnit unit : {SequenceUnit::Trajectory, SequenceUnit::Response}) {
-      const Step step = random_step(random);
+      const RandomStep step = random_step(random);
       std::map<std::pair<int, int>, TrainedToken> trained;
       for (const TrainedToken& token : trained_tokens(step))
         trained[{token.place.trajectory, token.place.token}] = token;
@@ -191,7 +174,7 @@ TEST(Packing, DenominatorsAreTheWholeStepsInEveryMicroBatch) {
   RandomStream random(4);
   for (int trial = 0; trial < 40; ++trial) {
     const SequenceUnit unit = trial % 2 == 0 ? SequenceUnit::Trajectory : SequenceUnit::Response;
-    const Step step = random_step(random);
+    const RandomStep step = random_step(random);
     std::map<std::pair<int, int>, std::pair<double, double>> totals;      // tokens and weight by sequence
     std::map<std::pair<int, int>, std::pair<double, double>*> totals_of;  // by place
     double tokens = 0, weight = 0;
@@ -223,7 +206,7 @@ TEST(Packing, DenominatorsAreTheWholeStepsInEveryMicroBatch) {
 TEST(Packing, StaysWithinItsLimitUnlessOneUnitIsLonger) {
   RandomStream random(5);
   for (int trial = 0; trial < 20; ++trial) {
-    const Step step = random_step(random);
+    const RandomStep step = random_step(random);
     for (const auto& [whole, share] : {std::pair(false, false), {true, false}, {false, true}, {true, true}}) {
       std::map<int, int> batches_of;
       for (const MicroBatch& batch : pack(step.all, step.credit, step.indices,
@@ -244,7 +227,7 @@ TEST(Packing, StaysWithinItsLimitUnlessOneUnitIsLonger) {
 
 TEST(Packing, AStepWithoutTrainedTokensHasNoMicroBatches) {
   RandomStream random(6);
-  Step step = random_step(random);
+  RandomStep step = random_step(random);
   for (Group& group : step.groups)
     for (Tree& tree : group.trees)
       for (Leaf& leaf : tree.leaves) leaf.dropped = true;
@@ -254,7 +237,7 @@ TEST(Packing, AStepWithoutTrainedTokensHasNoMicroBatches) {
 
 TEST(Packing, ASignalThatOnlySomeTrajectoriesHaveIsABug) {
   RandomStream random(7);
-  Step step = random_step(random);
+  RandomStep step = random_step(random);
   for (Tree& tree : step.groups[0].trees) tree.columns.clear(Column::LogProbOld);
   for (Group& group : step.groups)
     for (Tree& tree : group.trees)
@@ -294,8 +277,8 @@ TEST(Packing, IsBitwiseEqualWhenAbsentMembersAreRemoved) {
   RandomStream random(9);
   int absent = 0;
   for (int trial = 0; trial < 40; ++trial) {
-    const Step with = random_step(random);
-    Step without{.groups = testing::without_absent_members(with.groups), .all = {}, .credit = {}, .indices = {}};
+    const RandomStep with = random_step(random);
+    RandomStep without{.groups = testing::without_absent_members(with.groups), .all = {}, .credit = {}, .indices = {}};
     without.all = trajectories(without.groups);
     for (std::size_t i = 0; i < with.all.size(); ++i)
       if (with.all[i].leaf().is_included()) without.credit.push_back(with.credit[i]);
@@ -322,7 +305,7 @@ TEST(Packing, IsBitwiseEqualWhenAbsentMembersAreRemoved) {
 }
 
 /// Gradients of every weight after all micro-batches of the step.
-std::vector<at::Tensor> gradients(Model model, const Step& step, const ObjectiveOptions& objective,
+std::vector<at::Tensor> gradients(Model model, const RandomStep& step, const ObjectiveOptions& objective,
                                   const PackingOptions& packing) {
   model.requires_grad(true);
   for (const MicroBatch& batch : pack(step.all, step.credit, step.indices, packing)) {
@@ -341,7 +324,7 @@ std::vector<at::Tensor> gradients(Model model, const Step& step, const Objective
 
 TEST(Packing, AnyPackingGivesTheSameGradientOfARealModel) {
   RandomStream random(8);
-  const Step step = random_step(random);
+  const RandomStep step = random_step(random);
   const Model model({.vocab_size = 100,
                      .hidden_size = 16,
                      .intermediate_size = 24,
@@ -401,52 +384,6 @@ TEST(Packing, HasEveryDistinctPrefixOnceIfPrefixesAreShared) {
   EXPECT_EQ(rows({.max_tokens = 100}), 4 * 6);
   EXPECT_EQ(rows({.max_tokens = 100, .share_prefixes = true}), 5 + 3) << "the last sampled token is no row";
   EXPECT_EQ(rows({.max_tokens = 7, .share_prefixes = true}), 7 + 6) << "the prompt once in each micro-batch";
-}
-
-TEST(Minibatches, HoldEveryTrajectoryThatCountsOnceAndNeverSplitAUnit) {
-  RandomStream random(9);
-  for (int trial = 0; trial < 30; ++trial) {
-    const Step step = random_step(random);
-    for (const MinibatchUnit unit : {MinibatchUnit::Group, MinibatchUnit::Trajectory}) {
-      const auto parts = split_minibatches(step.all, {.count = 3, .unit = unit, .seed = 5});
-      std::multiset<int> held;
-      std::map<int, std::set<std::size_t>> parts_of_group;
-      for (std::size_t p = 0; p < parts.size(); ++p) {
-        EXPECT_FALSE(parts[p].empty());
-        for (int i : parts[p]) {
-          held.insert(i);
-          parts_of_group[step.all[i].group_index].insert(p);
-        }
-      }
-      std::multiset<int> expected;
-      for (std::size_t i = 0; i < step.all.size(); ++i)
-        if (step.all[i].leaf().is_included()) expected.insert(static_cast<int>(i));
-      EXPECT_EQ(held, expected);
-      if (unit == MinibatchUnit::Group) {
-        for (const auto& [group, in] : parts_of_group) EXPECT_EQ(in.size(), 1u) << group;
-      }
-    }
-  }
-}
-
-TEST(Minibatches, DependOnTheirSeedAndNothingElse) {
-  RandomStream random(10);
-  const Step step = random_step(random);
-  const MinibatchOptions options{.count = 2, .unit = MinibatchUnit::Trajectory, .seed = 1};
-  EXPECT_EQ(split_minibatches(step.all, options), split_minibatches(step.all, options));
-  MinibatchOptions other = options;
-  std::set<std::vector<std::vector<int>>> seen;
-  for (other.seed = 1; other.seed < 10; ++other.seed) seen.insert(split_minibatches(step.all, other));
-  EXPECT_GT(seen.size(), 1u);
-}
-
-TEST(Minibatches, WithoutShufflingKeepTheOrder) {
-  RandomStream random(11);
-  const Step step = random_step(random);
-  const auto parts = split_minibatches(step.all, {.count = 3, .unit = MinibatchUnit::Trajectory, .shuffle = false});
-  std::vector<int> joined;
-  for (const auto& part : parts) joined.insert(joined.end(), part.begin(), part.end());
-  EXPECT_TRUE(std::is_sorted(joined.begin(), joined.end()));
 }
 
 }  // namespace

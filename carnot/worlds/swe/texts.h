@@ -7,7 +7,7 @@
 
 namespace carnot {
 
-extern const std::string_view kSweTools;         ///< tools.py
+extern const std::string_view kSweTools;         ///< the folder tools, as one program
 extern const std::string_view kSweSystemPrompt;  ///< of R2E-Gym's agent, as rLLM has it
 extern const std::string_view kSweUserPrompt;    ///< with {problem_statement}
 

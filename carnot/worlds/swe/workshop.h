@@ -60,7 +60,7 @@ inline constexpr std::size_t kMostChangedBytes = std::size_t{4} << 20;
 /// Longer than its command a call may take.
 inline constexpr double kSecondsAround = 10;
 
-/// Takes over what tools.py answers; `folder` stays as it is where the answer cannot be read, with why. Nothing but
+/// Takes over what the tools answers; `folder` stays as it is where the answer cannot be read, with why. Nothing but
 /// text that untrusted code could have written.
 Result<SweToolOutput> take_tool_answer(std::string_view answer, SweFolder& folder);
 
