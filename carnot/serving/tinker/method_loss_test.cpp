@@ -24,7 +24,7 @@ constexpr int kRows = 4096;
 constexpr int kSiblings = 3;
 
 const Model& reference_model() {
-  static const Model model = testing::small_model(128);
+  static const Model model = testing::small_model({.max_positions = 128});
   return model;
 }
 

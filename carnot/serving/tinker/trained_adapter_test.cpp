@@ -18,7 +18,7 @@ using testing::tinker_request;
 const LoraOptions kLora{.rank = 4, .alpha = kTinkerAlpha};
 
 const Model& base() {
-  static const Model model = testing::small_model(128);
+  static const Model model = testing::small_model({.max_positions = 128});
   return model;
 }
 

@@ -18,7 +18,7 @@ constexpr milliseconds kLongEnough{60'000};
 
 std::shared_ptr<Sampler> sampler(std::uint64_t adapter_seed) {
   return std::make_shared<Sampler>([adapter_seed]() -> Result<Model> {
-    Model model = testing::small_model(64);
+    Model model = testing::small_model({.max_positions = 64});
     if (adapter_seed == 0) return model;
     model.add_adapters({.rank = 2}, adapter_seed);
     for (const NamedTensor& named : model.adapters()) named.tensor.fill_(0.05 * static_cast<double>(adapter_seed));
