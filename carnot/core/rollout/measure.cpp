@@ -159,26 +159,4 @@ void measure_values(const ValueModel& critic, std::span<Group> groups, const Log
   write_column(groups, sampled, Column::Value, values);
 }
 
-LogProbMismatch log_prob_mismatch(std::span<const Group> groups) {
-  LogProbMismatch out;
-  for (const Trajectory& trajectory : trajectories(groups)) {
-    if (!trajectory.leaf().is_included()) continue;
-    const std::vector<double> rollout = trajectory.column(Column::LogProbRollout),
-                              old = trajectory.column(Column::LogProbOld);
-    for (std::size_t i = 0; i < rollout.size(); ++i) {
-      if (std::isnan(rollout[i]) || std::isnan(old[i])) continue;
-      const double difference = rollout[i] - old[i];
-      ++out.tokens;
-      out.bit_equal += difference == 0 ? 1 : 0;
-      out.mean_absolute += std::abs(difference);
-      out.largest = std::max(out.largest, std::abs(difference));
-      out.kl += difference;
-    }
-  }
-  const double tokens = std::max<double>(1, static_cast<double>(out.tokens));
-  out.mean_absolute /= tokens;
-  out.kl /= tokens;
-  return out;
-}
-
 }  // namespace carnot

@@ -39,14 +39,4 @@ void measure_reference(const Model& reference, std::span<Group> groups, const Lo
 /// Value: the critic's, of the context that each sampled token continues.
 void measure_values(const ValueModel& critic, std::span<Group> groups, const LogProbPassOptions& options);
 
-/// The difference between LogProbRollout and LogProbOld on the sampled tokens, over leaves that count.
-struct LogProbMismatch {
-  std::int64_t tokens = 0;
-  std::int64_t bit_equal = 0;
-  double mean_absolute = 0;  ///< nats
-  double largest = 0;        ///< nats
-  double kl = 0;             ///< mean of rollout - old: KL(rollout, old) as the sampled tokens estimate it
-};
-LogProbMismatch log_prob_mismatch(std::span<const Group> groups);
-
 }  // namespace carnot

@@ -16,6 +16,23 @@ namespace {
 
 using namespace carnot::testing;  // NOLINT: the builders of this test
 
+/// Expects the old policy's columns to equal the rollout's; the number of tokens compared.
+int tokens_with_the_rollouts_bits(std::span<const Group> groups) {
+  int tokens = 0;
+  for (const Trajectory& trajectory : trajectories(groups)) {
+    for (const auto& [rollout_column, old_column] : {std::pair(Column::LogProbRollout, Column::LogProbOld),
+                                                     std::pair(Column::EntropyRollout, Column::EntropyOld)}) {
+      const auto rollout = trajectory.column(rollout_column), old = trajectory.column(old_column);
+      for (std::size_t i = 0; i < old.size(); ++i) {
+        if (std::isnan(old[i])) continue;
+        EXPECT_EQ(rollout[i], old[i]) << name_of(old_column) << " of token " << i;
+        ++tokens;
+      }
+    }
+  }
+  return tokens / 2;
+}
+
 class MeasureOfFamily : public ::testing::TestWithParam<std::string> {
  protected:
   static Model make(at::ScalarType type) {
@@ -33,16 +50,7 @@ TEST_P(MeasureOfFamily, TheRolloutsLogProbabilitiesEqualTheTrainingForwardBitFor
     std::vector<Group> groups =
         groups_of(model, temperature, *entropy_branch({.initial = 2}), {.max_batch_tokens = 37});
     measure_old_policy(model, groups, {.max_tokens = 150, .temperature = temperature});
-    const LogProbMismatch mismatch = log_prob_mismatch(groups);
-    EXPECT_GT(mismatch.tokens, 200);
-    EXPECT_EQ(mismatch.bit_equal, mismatch.tokens) << "largest difference " << mismatch.largest;
-    for (const Trajectory& trajectory : trajectories(groups)) {
-      const auto rollout_entropy = trajectory.column(Column::EntropyRollout),
-                 old = trajectory.column(Column::EntropyOld);
-      for (std::size_t i = 0; i < old.size(); ++i) {
-        EXPECT_TRUE(std::isnan(old[i]) || rollout_entropy[i] == old[i]);
-      }
-    }
+    EXPECT_GT(tokens_with_the_rollouts_bits(groups), 200);
   }
 }
 
@@ -141,10 +149,7 @@ TEST(Measure, ReusedStatisticsAreTheRollouts) {
   const Model model = qwen3_model(at::kFloat);
   std::vector<Group> groups = groups_of(model, 1);
   reuse_rollout_statistics(groups);
-  const LogProbMismatch mismatch = log_prob_mismatch(groups);
-  EXPECT_EQ(mismatch.bit_equal, mismatch.tokens);
-  EXPECT_GT(mismatch.tokens, 0);
-  EXPECT_EQ(mismatch.kl, 0);
+  EXPECT_GT(tokens_with_the_rollouts_bits(groups), 0);
 }
 
 TEST(Measure, ValuesBelongToTheTokensTheyPrecede) {
