@@ -59,8 +59,9 @@ class Opened:
 
 
 def shown(text):
-    """The page's form of a string: line breaks of sampled tokens have a sign."""
-    return text.replace("\u21b5\n", "\n")
+    """A string as the page shows it, without the sign of line breaks in sampled tokens: control characters are signs."""
+    signs = {code: chr(0x2400 + code) for code in range(32) if chr(code) not in "\t\n"}
+    return text.replace("\u21b5\n", "\n").translate({**signs, 127: "\u2421"})
 
 
 def check_texts(opened, groups):
@@ -75,7 +76,7 @@ def check_texts(opened, groups):
                                    "fold.fill(); return sum + fold.querySelectorAll('i').length; }, 0)")
             assert tokens == sum(row["loss_mask"]), (row["traj_id"], tokens)
             text = "".join(card.locator(".text").all_text_contents())
-            assert shown(text) == row["input"] + row["output"], row["traj_id"]
+            assert shown(text) == shown(row["input"] + row["output"]), row["traj_id"]
         opened.press("j")
 
 
@@ -115,6 +116,44 @@ def check_keys(opened, groups):
     assert opened.count("nav a") == 0 and opened.count("article") == 0
     page.locator("input.search").fill("")
     assert opened.count("nav a") == len(groups)
+
+
+def check_waterfall(opened, groups):
+    """Every sampled token's chain ends at the advantage and weight of its row; the panel shows it, and its link."""
+    page = opened.page
+    page.evaluate("location.hash = ''")
+    ends = page.evaluate("""data.groups.map(group => members_of(group).map(member => member.turns.flatMap((turn, k) => {
+        const [begin, end] = member.tree.turns[turn].sampled, ends = [];
+        for (let i = begin; i < end; ++i) {
+          const chain = chain_of(member, k, i).filter(row => !["ratio", "share of the step", "KL term"].includes(row.name)
+                                                             && !row.last && row.value !== undefined);
+          ends.push(chain.at(-1)?.value ?? null);
+        }
+        return ends;
+      })))""")
+    for rows, shown in zip(groups, ends):
+        for row, values in zip(rows, shown):
+            if not row["valid"] or row.get("dropped"):
+                continue
+            expected = [row["advantage"][t] * row["weight"][t] for t, bit in enumerate(row["loss_mask"]) if bit]
+            assert len(expected) == len(values), row["traj_id"]
+            for value, number in zip(values, expected):
+                assert abs(value - number) <= 1e-4 * (1e-9 + abs(number)), (row["traj_id"], value, number)
+    assert page.locator("aside").is_hidden()
+    page.locator("main i").first.click()
+    assert page.locator("aside .chain tr").count() > 2
+    first = page.locator("aside .sidehead").text_content()
+    opened.press("w")
+    assert page.locator("aside .sidehead").text_content() != first
+    opened.press("b")
+    assert page.locator("aside .sidehead").text_content() == first
+    link = page.evaluate("location.hash")
+    opened.press("Escape")
+    assert page.locator("aside").is_hidden()
+    opened.press("j", "Enter")
+    page.evaluate(f"location.hash = {json.dumps(link)}")
+    page.wait_for_function(f"document.querySelector('aside .sidehead').textContent === {json.dumps(first)}")
+    opened.press("Escape")
 
 
 def has_signal(rows):
@@ -174,6 +213,7 @@ def main(run, picture):
         check_texts(opened, groups)
         check_keys(opened, groups)
         check_layout(opened, groups)
+        check_waterfall(opened, groups)
         if picture:
             opened.page.screenshot(path=picture)
         opened.close()
@@ -181,7 +221,7 @@ def main(run, picture):
         carnot("view", scratch / "hostile")
         opened = Opened(browser, scratch / "hostile" / "view.html", color_scheme="dark")
         assert opened.count("nav a") == count
-        opened.press(*["j", "ArrowRight", "c"] * count)
+        opened.press(*["j", "ArrowRight", "c", "Enter"] * count)
         assert "</script>" in opened.page.locator("main").text_content()
         assert "\x1b" not in opened.page.locator("body").text_content().replace("\\u001b", "")
         opened.close()
