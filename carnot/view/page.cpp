@@ -1,6 +1,8 @@
 #include "carnot/view/page.h"
 
+#include <algorithm>
 #include <array>
+#include <cmath>
 
 #include "carnot/core/base/json.h"
 #include "carnot/core/base/utf8.h"
@@ -16,12 +18,19 @@ extern const std::string_view kViewStyle, kViewScript;
 namespace {
 
 /// Signals that the page shows.
-constexpr std::array kShown = {Column::EntropyRollout, Column::LogProbRollout, Column::LogProbCurrent,
-                               Column::LogProbReference, Column::Value};
+constexpr std::array kShown = {Column::EntropyRollout, Column::LogProbRollout,   Column::LogProbOld,
+                               Column::LogProbCurrent, Column::LogProbReference, Column::Value};
 
 template <class Value>
 void add_unless(OrderedJson& to, const char* name, const Value& value, const Value& usual) {
   if (value != usual) to[name] = value;
+}
+
+/// Whether the old policy's log-probabilities are those of the rollout, as without a recomputation.
+bool repeats_rollout(const Columns& columns, int turn) {
+  if (turn >= columns.num_turns(Column::LogProbRollout)) return false;
+  const auto alike = [](double a, double b) { return a == b || (std::isnan(a) && std::isnan(b)); };
+  return std::ranges::equal(columns.turn(Column::LogProbOld, turn), columns.turn(Column::LogProbRollout, turn), alike);
 }
 
 OrderedJson turn_json(const Tree& tree, int number, const Tokenizer* tokenizer) {
@@ -34,6 +43,7 @@ OrderedJson turn_json(const Tree& tree, int number, const Tokenizer* tokenizer) 
   add_unless(json, "penalty", turn.penalty, 0.0);
   add_unless(json, "valid_action", turn.valid_action, true);
   if (turn.info_gain) json["info_gain"] = rounded(*turn.info_gain);
+  if (turn.turn_entropy) json["turn_entropy"] = rounded(*turn.turn_entropy);
   add_unless(json, "tool", turn.tool, std::string());
   add_unless(json, "status", turn.status, std::string());
   if (turn.latency_ms > 0) json["latency_ms"] = rounded(turn.latency_ms);
@@ -45,6 +55,7 @@ OrderedJson turn_json(const Tree& tree, int number, const Tokenizer* tokenizer) 
   }
   for (const Column column : kShown) {
     if (number >= tree.columns.num_turns(column)) continue;
+    if (column == Column::LogProbOld && repeats_rollout(tree.columns, number)) continue;
     const std::vector<double>& all = tree.columns.turn(column, number);
     if (all.size() != turn.tokens.size()) continue;
     std::vector<OrderedJson> values;

@@ -106,7 +106,8 @@ void expect_equals_row(const Json& page, const Json& tree, const Json& leaf, con
   std::vector<Json> tokens, mask, segments;
   std::string text;
   std::map<std::string, std::vector<double>> signals;
-  constexpr std::string_view kSignals[] = {"entropy", "logp_rollout", "logp", "logp_ref", "value"};
+  std::size_t turns = 0;
+  constexpr std::string_view kSignals[] = {"entropy", "logp_rollout", "logp_old", "logp", "logp_ref", "value"};
   for (const Json& turn : path_of(tree, leaf)) {
     const std::size_t begin = turn.at("sampled").at(0), end = turn.at("sampled").at(1);
     for (std::size_t t = 0; t < turn.at("tokens").size(); ++t) {
@@ -125,6 +126,11 @@ void expect_equals_row(const Json& page, const Json& tree, const Json& leaf, con
       const std::vector<double> own = numbers(turn, name, {end - begin});
       auto& all = signals[std::string(name)];
       all.insert(all.end(), own.begin(), own.end());
+    }
+    const Json& entropy = row.at("turns").at(turns++).at("turn_entropy");
+    EXPECT_EQ(turn.contains("turn_entropy"), !entropy.is_null());
+    if (!entropy.is_null()) {
+      EXPECT_EQ(turn.at("turn_entropy").get<double>(), five_digits(entropy));
     }
     text += '\n';
   }

@@ -21,7 +21,7 @@ void add_states(OrderedJson& json, const Trajectory& trajectory, const TokenStat
   if (states.clip_state.size() != sampled.size()) return;
   add_sampled(json, "ratio", trajectory, states.ratio);
   add_sampled(json, "gradient", trajectory, states.gradient);
-  add_sampled(json, "policy_gradient", trajectory, states.policy_gradient);
+  add_sampled(json, "kl_gradient", trajectory, states.kl_gradient);
   add_sampled(json, "unit_share", trajectory, states.unit_share);
   add_sampled(json, "scaled_advantage", trajectory, states.scaled_advantage);
   std::string letters;
@@ -71,7 +71,8 @@ TokenStates states_in_row(std::string_view row, std::size_t tokens) {
 
 OrderedJson credit_json(const ViewedMethod& method, std::size_t i, const Trajectory& trajectory) {
   OrderedJson json = OrderedJson::object();
-  const bool counts = trajectory.leaf().is_included();
+  const bool counts = method.included.empty() ? trajectory.leaf().is_included() : method.included[i];
+  if (!counts && trajectory.leaf().is_included()) json["dropped"] = true;
   if (!method.credit.empty() && counts) {
     const Credit& credit = method.credit[i];
     add_sampled(json, "advantage", trajectory, credit.advantage);
@@ -83,7 +84,7 @@ OrderedJson credit_json(const ViewedMethod& method, std::size_t i, const Traject
   if (method.chain.empty() || !counts) return json;
   const CreditTable fresh = fresh_credit(std::span(&trajectory, 1));
   const Credit* before = &fresh.front();
-  json["reward"] = rounded(before->total_reward());
+  json["reward"] = rounded(trajectory.penalised_score());
   for (const RuleRecord& record : method.chain) {
     json["chain"].push_back(rule_json(record, *before, i, trajectory));
     before = &record.after[i];

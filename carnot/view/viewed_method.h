@@ -20,8 +20,8 @@ struct TokenStates {
   std::vector<double> ratio{};            ///< NaN where the step did not train the token, as in all lists
   std::vector<std::string> clip_state{};  ///< none, low, high, dual, limit; empty if it did not
   std::vector<double> gradient{};         ///< derivative of the step's loss with respect to the log-probability
-  std::vector<double> policy_gradient{};  ///< the policy loss's part of it
-  std::vector<double> unit_share{};       ///< share in that loss that a weight of 1 has
+  std::vector<double> kl_gradient{};      ///< the KL's part of it; empty if there is none
+  std::vector<double> unit_share{};       ///< share in the policy loss that a weight of 1 has
   std::vector<double> scaled_advantage{};
 };
 
@@ -34,6 +34,7 @@ struct ViewedMethod {
   CreditTable credit{};
   std::vector<TokenStates> states{};
   std::vector<RuleRecord> chain{};
+  std::vector<bool> included{};  ///< by its own filter; empty: as the leaves say
 };
 
 /// Credit of trajectory number `i`, token by token on the sampled ones, and the chain that led to it: each rule with

@@ -161,6 +161,36 @@ TEST(ViewCommand, ShowsHowTheCreditOfTrainingCameAbout) {
     for (const char* field : {"advantage", "weight"}) EXPECT_EQ(row.at(field), trained.at(name).at(field)) << name;
 }
 
+TEST(ViewCommand, ComputesTheCreditOfSeveralMethodsAsCreditDoes) {
+  const ScratchFolder scratch;
+  train(scratch, "grpo + aem");
+  const std::string page = scratch.path("page.html");
+  const auto run = run_carnot(
+      {"view", scratch.path("run"), "--steps", "3", "--output", page, "--methods",
+       "gigpo [objective.kl_coefficient=0], grpo + aem [aem.lambda=0.5 objective.kl_coefficient=0], a2tgpo, ppo"});
+  ASSERT_EQ(run.exit, 0) << run.err;
+  const Json data = data_of(text_of(page));
+  const std::vector<std::vector<std::string>> methods{{"gigpo", "objective.kl_coefficient=0"},
+                                                      {"grpo + aem", "aem.lambda=0.5", "objective.kl_coefficient=0"}};
+  for (std::size_t m = 0; m < methods.size(); ++m) {
+    const std::string explained = scratch.path("explained.jsonl");
+    std::vector<std::string> arguments{"credit",    scratch.path("run"), "--step", "3",
+                                       "--explain", "--output",          explained};
+    arguments.push_back("--method");
+    arguments.insert(arguments.end(), methods[m].begin(), methods[m].end());
+    const auto credit = run_carnot(arguments);
+    ASSERT_EQ(credit.exit, 0) << credit.err;
+    expect_method(data, m, rows_by_name(text_of(explained)));
+    EXPECT_FALSE(data.at("methods").at(m).contains("missing"));
+  }
+  EXPECT_EQ(data.at("methods").at(1).at("name"), "grpo + aem [aem.lambda=0.5 objective.kl_coefficient=0]");
+  EXPECT_THAT(data.at("methods").at(3).at("missing").get<std::string>(), HasSubstr("value: this field is missing"));
+  EXPECT_THAT(run.out, HasSubstr("ppo is not shown: "));
+  const auto unknown = run_carnot({"view", scratch.path("run"), "--methods", "grpo, nonsense"});
+  EXPECT_EQ(unknown.exit, 1);
+  EXPECT_THAT(unknown.err, HasSubstr("nonsense: there is no method 'nonsense'"));
+}
+
 TEST(ViewCommand, SaysWhatIsLeftOffThePage) {
   const ScratchFolder scratch;
   train(scratch);

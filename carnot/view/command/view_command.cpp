@@ -7,6 +7,7 @@
 #include "carnot/core/cli/command.h"
 #include "carnot/core/cli/run_files.h"
 #include "carnot/core/config/printer.h"
+#include "carnot/core/method/contestants.h"
 #include "carnot/core/run/find_run.h"
 #include "carnot/core/run/run_folder.h"
 #include "carnot/view/alarm_notes.h"
@@ -28,6 +29,7 @@ struct ViewRequest {
   fs::path inspect{};                ///< folder for Inspect's logs; empty: a page is written
   fs::path tokenizer{};              ///< empty: the run's
   double megabytes = 64;
+  std::string methods{};  ///< to compute credit by; empty: as the rows hold it
 };
 
 /// What a path leads to.
@@ -38,7 +40,31 @@ struct Source {
   std::optional<Tokenizer> tokenizer{};
   fs::path tokenizer_path{};
   std::optional<Recipe> recipe{};
+  std::vector<PageMethod> methods{};
 };
+
+std::vector<std::pair<std::string, std::string>> settings_of(ObjectiveOptions objective) {
+  FieldTable table;
+  table.add("", objective);
+  std::vector<std::pair<std::string, std::string>> settings;
+  for (const FieldRow& row : table.rows()) settings.emplace_back(row.key, row.value);
+  return settings;
+}
+
+/// The methods that the user lists, else that of the rows.
+Result<std::vector<PageMethod>> find_methods(const ViewRequest& request, const std::optional<Recipe>& recipe) {
+  if (request.methods.empty() && !recipe) return std::vector{PageMethod{.name = "credit of the rows"}};
+  if (request.methods.empty()) return std::vector{PageMethod{.name = recipe->method.name, .method = recipe->method}};
+  CARNOT_ASSIGN_OR_RETURN(const auto contestants, parse_contestants(request.methods));
+  std::vector<PageMethod> methods;
+  for (const Contestant& one : contestants) {
+    auto method = read_method({.method = one.method, .overrides = one.settings});
+    if (!method) return Error{one.name() + ": " + method.error().message};
+    methods.push_back(
+        {.name = one.name(), .composition = one.method, .settings = one.settings, .method = std::move(method).value()});
+  }
+  return methods;
+}
 
 Result<Source> find_source(const ViewRequest& request) {
   CARNOT_ASSIGN_OR_RETURN(auto all, rollouts_at(request.path));
@@ -53,6 +79,7 @@ Result<Source> find_source(const ViewRequest& request) {
     source.recipe = std::move(recipe);
     if (!fs::is_directory(request.path)) source.title = folder.filename().string() + ", " + source.title;
   }
+  CARNOT_ASSIGN_OR_RETURN(source.methods, find_methods(request, source.recipe));
   source.tokenizer_path = request.tokenizer.empty() ? tokenizer_beside(file) : request.tokenizer;
   if (source.tokenizer_path.empty()) return source;
   CARNOT_ASSIGN_OR_RETURN(auto tokenizer, Tokenizer::load(source.tokenizer_path));
@@ -61,8 +88,7 @@ Result<Source> find_source(const ViewRequest& request) {
 }
 
 Result<ViewedStep> load_step(const Source& source, const RolloutsOfStep& step) {
-  const auto own = source.recipe ? std::optional(source.recipe->method) : std::nullopt;
-  CARNOT_ASSIGN_OR_RETURN(auto loaded, view_step(step.path, own));
+  CARNOT_ASSIGN_OR_RETURN(auto loaded, view_step(step.path, source.methods));
   if (source.tokenizer)
     for (const Trajectory& trajectory : loaded.rows.all)
       CARNOT_RETURN_IF_ERROR(check_tokens(trajectory, *source.tokenizer, source.tokenizer_path));
@@ -85,15 +111,22 @@ std::size_t add_step(Page& page, const RolloutsOfStep& source, const ViewedStep&
   return left_out;
 }
 
-/// The run's own method.
 std::vector<MethodHead> methods_of(const Source& source) {
-  if (!source.recipe) return {{.name = "credit of the rows"}};
-  MethodHead head{.name = source.recipe->method.name};
-  FieldTable table;
-  ObjectiveOptions objective = source.recipe->method.objective;
-  table.add("", objective);
-  for (const FieldRow& row : table.rows()) head.objective.emplace_back(row.key, row.value);
-  return {head};
+  std::vector<MethodHead> heads;
+  for (const PageMethod& one : source.methods) {
+    heads.push_back({.name = one.name});
+    if (one.method) heads.back().objective = settings_of(one.method->objective);
+  }
+  return heads;
+}
+
+/// Says of each method which signals the step lacks for it, unless an earlier step did.
+void add_missing(PageHead& head, const ViewedStep& step) {
+  for (std::size_t m = 0; m < head.methods.size(); ++m) {
+    if (step.missing[m].empty() || !head.methods[m].missing.empty()) continue;
+    head.methods[m].missing = step.missing[m];
+    head.notes.push_back(head.methods[m].name + " is not shown: " + step.missing[m]);
+  }
 }
 
 std::string steps_text(const std::vector<RolloutsOfStep>& steps) {
@@ -136,6 +169,7 @@ Result<std::string> write_page(const ViewRequest& request, const Source& source)
     const double share = static_cast<double>(i + 1) / static_cast<double>(source.chosen.size());
     const std::size_t without_room = add_step(page, source.chosen[i], loaded, static_cast<std::size_t>(bytes * share));
     groups += loaded.rows.file.groups.size() - without_room;
+    add_missing(head, loaded);
     head.notes.insert(head.notes.end(), loaded.notes.begin(), loaded.notes.end());
     left_out += without_room;
   }
@@ -158,6 +192,7 @@ std::int64_t changed_at(const fs::path& path) {
 }
 
 Result<std::string> write_logs(const ViewRequest& request, Source& source) {
+  if (!request.methods.empty()) return Error{"--methods: logs for Inspect hold the rows' own credit; leave it out"};
   if (!source.tokenizer)
     return Error{request.path.string() + ": has no tokenizer, and messages are texts; name it with --tokenizer"};
   CARNOT_RETURN_IF_ERROR(make_folder(request.inspect));
@@ -185,6 +220,8 @@ class ViewCommand final : public Command {
   void declare(OptionParser& take) override {
     take.operand("PATH", request_.path, "run folder, or a file of rollouts", Presence::Required);
     take.list("--steps", "STEPS", request_.steps, "steps and ranges, such as 1,5,10-20; default: five over the run");
+    take.text("--methods", "LIST", request_.methods,
+              "compute the credit of these methods and compare them: \"grpo, grpo + aem\"; default: the rows' own");
     take.text("--output", "FILE", request_.output, "page to write; default: PATH/view.html");
     take.number("--megabytes", "N", request_.megabytes, between(0.001, 1000),
                 "of the page; groups that find no room are left out; default: 64");

@@ -17,12 +17,14 @@ bool is_measured(const Trajectory& trajectory, Column column) {
   return true;
 }
 
-TokenStates states_of(const TokenExplanation& tokens) {
+TokenStates states_of(const TokenExplanation& tokens, const ObjectiveOptions& objective) {
   TokenStates states{.ratio = tokens.ratio,
                      .gradient = tokens.gradient,
-                     .policy_gradient = tokens.policy_gradient,
                      .unit_share = tokens.unit_share,
                      .scaled_advantage = tokens.scaled_advantage};
+  if (objective.kl_coefficient > 0)
+    for (std::size_t t = 0; t < tokens.gradient.size(); ++t)
+      states.kl_gradient.push_back(tokens.gradient[t] - tokens.policy_gradient[t]);
   for (std::size_t t = 0; t < tokens.ratio.size(); ++t)
     states.clip_state.emplace_back(std::isnan(tokens.ratio[t]) ? "" : name_of(tokens.clip_state[t]));
   return states;
@@ -37,7 +39,7 @@ std::vector<TokenStates> states_by(const ObjectiveOptions& objective, const Cred
   const auto explanation = explain_steps(objective, rows.all, rows.credit);
   if (!explanation) return {};
   std::vector<TokenStates> states;
-  for (const TokenExplanation& tokens : explanation->trajectories) states.push_back(states_of(tokens));
+  for (const TokenExplanation& tokens : explanation->trajectories) states.push_back(states_of(tokens, objective));
   return states;
 }
 
@@ -80,21 +82,44 @@ void add_chain(ViewedStep& step, ViewedMethod& method, const std::string& name) 
   }
 }
 
+/// The credit that the rows hold.
+ViewedMethod recorded(ViewedStep& step, const PageMethod& wanted, const std::string& name) {
+  ViewedMethod method{.credit = step.rows.credit, .states = states_in_rows(step.rows)};
+  if (!wanted.method) return method;
+  step.rows.method = *wanted.method;
+  if (method.states.empty()) method.states = states_by(step.rows.method.objective, step.rows);
+  add_chain(step, method, name);
+  return method;
+}
+
+/// What `carnot credit --explain` computes from the rows. Its error names the fields that they lack.
+Result<ViewedMethod> computed(const ViewedStep& step, const PageMethod& wanted, const std::filesystem::path& path) {
+  const CreditRequest request{.file = path, .method = wanted.composition, .overrides = wanted.settings};
+  CARNOT_ASSIGN_OR_RETURN(const auto rows, credit_rows_of(request, step.rows.text));
+  ViewedMethod method{.credit = rows.credit, .states = states_by(rows.method.objective, rows)};
+  CARNOT_ASSIGN_OR_RETURN(method.chain, record_rows(rows, path.string()));
+  for (const Trajectory& trajectory : rows.all) method.included.push_back(trajectory.leaf().is_included());
+  return method;
+}
+
 }  // namespace
 
-Result<ViewedStep> view_step(const std::filesystem::path& path, const std::optional<Method>& own) {
+Result<ViewedStep> view_step(const std::filesystem::path& path, const std::vector<PageMethod>& methods) {
   ViewedStep step;
   CARNOT_ASSIGN_OR_RETURN(step.rows.text, read_maybe_compressed(path));
   CARNOT_ASSIGN_OR_RETURN(step.rows.file, parse_rollout_rows(step.rows.text, path.string()));
   step.rows.all = trajectories(step.rows.file.groups);
   step.rows.credit = step.rows.file.credit;
-  ViewedMethod method{.credit = step.rows.credit, .states = states_in_rows(step.rows)};
-  if (own) {
-    step.rows.method = *own;
-    if (method.states.empty()) method.states = states_by(own->objective, step.rows);
-    add_chain(step, method, path.string());
+  for (const PageMethod& wanted : methods) {
+    step.missing.emplace_back();
+    if (wanted.composition.empty()) {
+      step.methods.push_back(recorded(step, wanted, path.string()));
+      continue;
+    }
+    auto method = computed(step, wanted, path);
+    if (!method) step.missing.back() = method.error().message;
+    step.methods.push_back(method ? std::move(method).value() : ViewedMethod());
   }
-  step.methods.push_back(std::move(method));
   return step;
 }
 

@@ -12,14 +12,23 @@
 
 namespace carnot {
 
+/// A method whose credit is shown.
+struct PageMethod {
+  std::string name{};
+  std::string composition{};            ///< as `carnot credit --method` takes it; empty: credit as the rows hold it
+  std::vector<std::string> settings{};  ///< as that command's key=value
+  std::optional<Method> method{};       ///< of the rows' own credit, only if it is known
+};
+
 struct ViewedStep {
   CreditedRows rows{};                  ///< its credit is the rows' own; empty if they have none
   std::vector<ViewedMethod> methods{};  ///< of trajectories(rows.file.groups)
+  std::vector<std::string> missing{};   ///< by method: which signals the rows lack for it; empty: none
   std::vector<std::string> notes{};     ///< what could not be computed, and why
 };
 
-/// Reads rows. Their one method is the run's, if it is given: credit as recorded, the chain that led to it if the rows
-/// hold what it reads, and what the objective did to each token if they hold `logp`.
-Result<ViewedStep> view_step(const std::filesystem::path& path, const std::optional<Method>& own);
+/// Reads rows. Of each method: its credit, the chain that led to it if the rows hold what the rules read, and what the
+/// objective did to each token if they hold `logp`.
+Result<ViewedStep> view_step(const std::filesystem::path& path, const std::vector<PageMethod>& methods);
 
 }  // namespace carnot

@@ -14,6 +14,7 @@ function build_legend() {
   const mode = kModes[state.mode], box = ui.legend;
   box.replaceChildren();
   add(box, "span", mode.name);
+  if (mode.name === "difference" && kMethods.second !== null) add(box, "span", "opposite signs", "key opposed");
   if (mode.scale === "none") return;
   if (mode.scale === "words") {
     const found = new Set();

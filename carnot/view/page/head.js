@@ -42,6 +42,13 @@ function build_head() {
   ui.mode = add(add(head, "label", "colour "), "select");
   kModes.forEach((mode, i) => add(ui.mode, "option", mode.name).value = i);
   ui.mode.addEventListener("change", () => { ui.mode.blur(); set_mode(Number(ui.mode.value)); });
+  method_choices((label, options, chosen) => {
+    const select = add(add(head, "label", label + " "), "select");
+    for (const [value, text, disabled] of options) Object.assign(add(select, "option", text), {value, disabled: !!disabled});
+    select.value = chosen;
+    select.addEventListener("change", () => { select.blur(); methods_changed(); });
+    return select;
+  });
   const button = (text, title, act) => {
     const element = add(buttons, "button", text);
     element.title = title;
@@ -49,6 +56,7 @@ function build_head() {
   };
   button("\u25d0", "light or dark (t)", turn_theme);
   button("?", "keys (?)", show_keys);
+  ui.budget = add(bar, "div", "", "budget");
   for (const note of data.notes) add(bar, "div", shown(note), "note");
 }
 
@@ -62,7 +70,7 @@ function show_keys() {
     for (const [keys, what] of [[["j", "k"], "next and previous group"], [["\u2192", "\u2190"], "next and previous sibling"],
                                 [["\u2193", "\u2191"], "scroll"], [["x"], "fold or unfold the sibling's turns"],
                                 [["n", "p"], "next and previous turn of the sibling"], [["Enter"], "where the turn's largest signal comes from"],
-                                [["w", "b"], "next and previous token"], [["s"], "this sibling alone, or all side by side"], [["c", "C"], "next and previous colour"],
+                                [["w", "b"], "next and previous token"], [["]", "["], "the same task at a later and an earlier step"], [["s"], "this sibling alone, or all side by side"], [["c", "C"], "next and previous colour"],
                                 [["1", "2", "3", "4", "5"], "entropy, advantage, weight, clip state, signal"], [["/"], "search in the texts"],
                                 [["t"], "light or dark"], [["?"], "these keys"], [["Esc"], "close"]]) {
       const row = add(table, "tr"), cell = add(row, "td");

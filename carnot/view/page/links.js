@@ -11,6 +11,7 @@ function write_link() {
     parts.set("token", state.token.i);
   }
   if (kMethods.first) parts.set("method", data.methods[kMethods.first].name);
+  if (kMethods.second !== null) parts.set("against", data.methods[kMethods.second].name);
   state.link = "#" + parts;
   if (location.hash !== state.link) history.replaceState(null, "", state.link);
 }
@@ -21,8 +22,13 @@ function follow_link() {
   const parts = new URLSearchParams(location.hash.slice(1));
   const group = state.groups.findIndex(one => String(one.step) === parts.get("step") && one.uid === parts.get("group"));
   if (group < 0) return;
-  const method = data.methods.findIndex(one => one.name === parts.get("method"));
-  if (method >= 0) kMethods.first = method;
+  if (ui.method) {
+    for (const [select, name] of [[ui.method, "method"], [ui.other, "against"]]) {
+      const method = data.methods.findIndex(one => one.name === parts.get(name) && !one.missing);
+      if (method >= 0) select.value = String(method);
+    }
+    methods_changed();
+  }
   go_to(group);
   const {members} = state.groups[group], sibling = members.findIndex(member => member.leaf.id === parts.get("trajectory"));
   if (sibling < 0) return;

@@ -3,6 +3,7 @@
 function paint(element, values) {
   const mode = kModes[state.mode], value = mode.of(values);
   element.style.background = colour_of(mode, value, state.scale);
+  element.classList.toggle("opposed", mode.name === "difference" && opposed_at(element.at.member, element.at.k, element.at.i));
   element.classList.toggle("untrained", mode.scale === "words" && value === "-");
 }
 
@@ -32,7 +33,12 @@ function summary_of(member, k, digits) {
   const signal = name => mean(Array.from({length: own}, (_, i) => at(turn[name], i)).filter(value => value !== null));
   const credit = name => mean(Array.from({length: own}, (_, i) => at(credit_of(leaf)[name], member.begins[k] + i, k)).filter(value => value !== null));
   if (leaf.branch_turn > k) parts.push(`shared with ${shown(member.tree.leaves[leaf.parent].id)}`);
-  if (credit("advantage") !== null) parts.push(`A ${digits(credit("advantage"))}`);
+  if (kMethods.second !== null) {
+    const credits = [kMethods.first, kMethods.second].map(method => turn_credit(member, k, method));
+    if (credits[0] !== null) parts.push(`A\u00d7w ${credits.map(value => value === null ? "-" : digits(value)).join(" | ")}`);
+  } else if (credit("advantage") !== null) {
+    parts.push(`A ${digits(credit("advantage"))}`);
+  }
   if (signal("entropy") !== null) parts.push(`H ${digits(signal("entropy"))}`);
   parts.push(`${own} sampled`);
   if (turn.tool) parts.push(shown(turn.tool) + (turn.status ? ` ${shown(turn.status)}` : ""));
@@ -50,7 +56,7 @@ function build_member(parent, member, number_of, open) {
   const penalties = penalties_of(member);
   const facts = [`score ${number(leaf.score)}`, `${member.turns.length} turns`, `${member.tokens} tokens`];
   if (penalties) facts.splice(1, 0, `penalties ${number(penalties)}`);
-  if (leaf.branch_turn !== undefined) facts.push(`left ${shown(member.tree.leaves[leaf.parent].id)} after turn ${leaf.branch_turn - 1}`);
+  if (leaf.branch_turn !== undefined) facts.push(`left ${shown(member.tree.leaves[leaf.parent].id)} ${leaf.branch_turn ? `after turn ${leaf.branch_turn - 1}` : "at the start"}`);
   if (leaf.dropped) facts.push("dropped by the filter");
   if (leaf.answer !== undefined) facts.push(`answer ${shown(leaf.answer)}`);
   for (const [name, value] of Object.entries(leaf.measures ?? {})) facts.push(`${shown(name)} ${number(value)}`);
@@ -82,6 +88,8 @@ function show_group() {
   if (group.truth) facts.unshift("right: " + group.truth.map(shown).join(" | "));
   facts.unshift(`${group.members.length} trajectories, ${group.members.filter(member => member.leaf.success).length} with success`);
   add(ui.main, "div", facts.join(" \u00b7 "), "dim");
+  build_trees(ui.main, group);
+  build_task(ui.main, group);
   state.scale = scale_of(group, kModes[state.mode]);
   const box = add(ui.main, "div", "", "siblings" + (state.single ? " single" : ""));
   const many = group.members.reduce((sum, member) => sum + member.tokens, 0) > kMostOpen;

@@ -18,6 +18,8 @@ function on_key(event) {
     b: () => move_token(-1),
     Enter: open_turn,
     Escape: close_token,
+    "]": () => move_in_task(1),
+    "[": () => move_in_task(-1),
     s: () => { state.single = !state.single; show_group(); },
     c: () => set_mode(state.mode + 1),
     C: () => set_mode(state.mode - 1),
@@ -50,3 +52,4 @@ document.addEventListener("keydown", on_key);
 addEventListener("hashchange", follow_link);
 filter();
 follow_link();
+setTimeout(build_budget);

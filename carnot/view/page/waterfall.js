@@ -40,27 +40,26 @@ function rule_row(rule, now, here) {
 
 // What the objective makes of a token's advantage and weight. Behind the share of the step, values stay in its units.
 function objective_rows(credit, now, here, n, objective) {
-  const rows = [], scaled = here(credit.scaled_advantage), share = here(credit.unit_share), policy = here(credit.policy_gradient);
+  const rows = [], scaled = here(credit.scaled_advantage), share = here(credit.unit_share);
   let signal = now.advantage * now.weight;
   if (scaled !== null && now.advantage) {
     signal = scaled * now.weight;
     rows.push({name: "entropy scale", value: signal, change: times(scaled / now.advantage), detail: `${number(Number(objective.entropy_scale))} \u00d7 z of the token's entropy`});
   }
-  const ratio = here(credit.ratio), gradient = here(credit.gradient);
+  const ratio = here(credit.ratio), gradient = here(credit.gradient), kl = here(credit.kl_gradient) ?? 0;
   if (ratio === null) return rows;
   const low = 1 - objective.clip_low * now.clip_scale, high = 1 + objective.clip_high * now.clip_scale;
   const range = Number.isFinite(low) ? `${objective.ratio}'s, clip range ${number(low)} to ${number(high)}, ` : "";
   const state = kClip[credit.clip?.[n] ?? "-"];
-  if (policy === null || !share) {
+  if (gradient === null || !share) {
     rows.push({name: "ratio", change: number(ratio), detail: `${range}clip state ${state}`});
   } else {
-    const slope = signal ? -policy / (signal * share) : 0;
+    const policy = gradient - kl, slope = signal ? -policy / (signal * share) : 0;
     signal = -policy / share;
     rows.push({name: "ratio", value: signal, change: signed_ratio(ratio, slope, state), detail: `${range}clip state ${state}`});
     rows.push({name: "share of the step", change: `\u00f7 ${number(1 / share)}`, detail: objective.reduction?.replaceAll("_", " ") ?? ""});
-    const kl = policy - gradient;
     if (Number(objective.kl_coefficient) > 0)
-      rows.push({name: "KL term", value: signal + kl / share, change: `${kl < 0 ? "\u2212" : "+"}${Math.abs(kl).toExponential(3)}`,
+      rows.push({name: "KL term", value: -gradient / share, change: exact(-kl),
                  detail: `${objective.kl_coefficient} \u00d7 ${objective.kl_estimator} to the reference`});
   }
   if (Number(objective.entropy_coefficient) > 0)
@@ -131,8 +130,9 @@ function close_token() {
 function show_waterfall() {
   ui.main.querySelector("i.picked")?.classList.remove("picked");
   ui.side.replaceChildren();
-  ui.side.hidden = !state.token;
-  if (!state.token) return;
+  ui.side.hidden = !state.token && kMethods.second === null;
+  if (ui.side.hidden) return;
+  if (!state.token) return build_differences();
   const {member, k, i} = state.token, values = values_at(member, k, i), group = state.groups[state.group];
   const head = add(ui.side, "div", "", "sidehead");
   add(head, "b", `${shown(member.leaf.id)} \u00b7 turn ${k} \u00b7 position ${i}`);
@@ -140,9 +140,17 @@ function show_waterfall() {
   close.title = "close (Esc)";
   close.addEventListener("click", close_token);
   build_context(ui.side, member, k, i);
-  build_chain(ui.side, member, k, i, kMethods.first);
+  const chains = add(ui.side, "div", "", "chains");
+  for (const method of [kMethods.first, kMethods.second].filter(method => method !== null)) {
+    const box = add(chains, "div");
+    if (data.methods.length > 1) add(box, "h3", data.methods[method].name);
+    build_chain(box, member, k, i, method);
+    if (credit_of(member.leaf, method).dropped) add(box, "p", "Its filter drops this group.", "dim");
+  }
   const rank = values.gradient === null ? null : rank_of(group, values.gradient, kMethods.first);
   if (rank !== null) add(ui.side, "p", `Larger than the signal of ${rank.toFixed(0)} % of the group's trained tokens.`, "dim");
+  if (values.moved) add(ui.side, "p", `The step's earlier updates moved its log-probability by ${signed(values.moved)} nats` +
+    (values.gradient ? `, ${values.moved * -values.gradient > 0 ? "in the direction of" : "against"} its signal.` : "."), "dim");
   if (!credit_of(member.leaf).chain) add(ui.side, "p", counts(member.leaf) ? "The rules of the method are not known here." : "Excluded: this trajectory gets no credit.", "dim");
   const signals = kSignals.filter(name => values[name] !== null).map(name => `${name} ${number(values[name])}`);
   add(ui.side, "p", [`id ${values.id}`, ...signals].join(" \u00b7 "), "dim");
