@@ -192,6 +192,8 @@ def check_methods(browser, run, step, scratch):
         page.locator(".differences tr").first.click()
         opened.press("Enter")
         assert page.locator("aside .chain").count() == 2
+    opened.press("Escape", "m")
+    assert page.locator("select").nth(4).input_value() == "1"
     opened.close()
 
 

@@ -50,6 +50,14 @@ function methods_changed() {
   write_link();
 }
 
+// The next choice of a list that can be chosen.
+function next_choice(select) {
+  if (!select) return;
+  const options = [...select.options].filter(option => !option.disabled);
+  select.value = options[(options.findIndex(option => option.value === select.value) + 1) % options.length].value;
+  methods_changed();
+}
+
 // The list of disagreements, where no token is open.
 function build_differences() {
   const found = disagreements(state.groups), opposed = found.filter(one => one.opposed).length;

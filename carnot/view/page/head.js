@@ -71,7 +71,7 @@ function show_keys() {
                                 [["\u2193", "\u2191"], "scroll"], [["x"], "fold or unfold the sibling's turns"],
                                 [["n", "p"], "next and previous turn of the sibling"], [["Enter"], "where the turn's largest signal comes from"],
                                 [["w", "b"], "next and previous token"], [["]", "["], "the same task at a later and an earlier step"], [["s"], "this sibling alone, or all side by side"], [["c", "C"], "next and previous colour"],
-                                [["1", "2", "3", "4", "5"], "entropy, advantage, weight, clip state, signal"], [["/"], "search in the texts"],
+                                [["1", "2", "3", "4", "5"], "entropy, advantage, weight, clip state, signal"], [["m", "M"], "next method, and next one to compare it with"], [["/"], "search in the texts"],
                                 [["t"], "light or dark"], [["?"], "these keys"], [["Esc"], "close"]]) {
       const row = add(table, "tr"), cell = add(row, "td");
       for (const key of keys) { add(cell, "kbd", key); cell.append(" "); }

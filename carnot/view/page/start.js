@@ -18,6 +18,8 @@ function on_key(event) {
     b: () => move_token(-1),
     Enter: open_turn,
     Escape: close_token,
+    m: () => next_choice(ui.method),
+    M: () => next_choice(ui.other),
     "]": () => move_in_task(1),
     "[": () => move_in_task(-1),
     s: () => { state.single = !state.single; show_group(); },

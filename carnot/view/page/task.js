@@ -44,7 +44,8 @@ function build_task(parent, group) {
     const ends = add(line, "td", "", "ends");
     for (const member of [...members_of(one)].sort((a, b) => b.leaf.score - a.leaf.score)) {
       dot_of(ends, member);
-      add(ends, "span", gist_of(member.tree.turns[member.leaf.turn]).slice(-24) || member.leaf.outcome, "end");
+      const end = shown(member.leaf.answer ?? "") || gist_of(member.tree.turns[member.leaf.turn]) || member.leaf.outcome;
+      add(ends, "span", end.length > 22 ? end.slice(0, 21) + "\u2026" : end, "end");
     }
     line.addEventListener("click", () => { const at = state.groups.indexOf(one); if (at >= 0) go_to(at); });
   }
