@@ -6,6 +6,7 @@
 #include "carnot/core/base/file.h"
 #include "carnot/core/run/recorded_settings.h"
 #include "carnot/core/run/run_folder.h"
+#include "carnot/studies/seeds.h"
 
 namespace carnot {
 namespace {

@@ -10,15 +10,15 @@
 #include <vector>
 
 #include "carnot/core/base/result.h"
+#include "carnot/core/method/contestants.h"
 #include "carnot/core/train/recipe.h"
-#include "carnot/studies/contestants.h"
 
 namespace carnot {
 
 /// As the command line has it.
 struct ComparisonRequest {
   std::filesystem::path recipe{};
-  std::string methods = "all";  ///< studies/contestants.h
+  std::string methods = "all";  ///< method/contestants.h
   std::string seeds = "0-2";
   std::string base{};  ///< one of the methods; empty: the first, of `all` grpo
   std::filesystem::path output = "runs/compare";

@@ -3,11 +3,11 @@
 #include <optional>
 
 #include "carnot/core/credit/rule.h"
+#include "carnot/core/method/contestants.h"
 #include "carnot/core/rollout/info_gain.h"
 #include "carnot/core/rollout/measure.h"
 #include "carnot/core/run/checkpoint.h"
 #include "carnot/core/run/find_run.h"
-#include "carnot/studies/contestants.h"
 
 namespace carnot {
 namespace {

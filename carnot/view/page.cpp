@@ -3,15 +3,12 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <cstdio>
-#include <cstdlib>
-#include <limits>
 
-#include "carnot/core/base/check.h"
 #include "carnot/core/base/json.h"
 #include "carnot/core/base/utf8.h"
 #include "carnot/core/data/trajectory.h"
 #include "carnot/view/chart/page.h"
+#include "carnot/view/lists.h"
 
 namespace carnot {
 
@@ -21,26 +18,19 @@ extern const std::string_view kViewStyle, kViewScript;
 namespace {
 
 /// Signals that the page shows.
-constexpr std::array kShown = {Column::EntropyRollout, Column::LogProbRollout, Column::LogProbCurrent,
-                               Column::LogProbReference, Column::Value};
-
-OrderedJson rounded(double value) {
-  if (!std::isfinite(value)) return OrderedJson();
-  std::array<char, 32> text{};
-  std::snprintf(text.data(), text.size(), "%.5g", value);
-  return std::strtod(text.data(), nullptr);
-}
-
-/// Adds the list, or its one value if all are equal; nothing if all are null.
-void add_list(OrderedJson& to, std::string_view name, const std::vector<OrderedJson>& values) {
-  if (std::ranges::all_of(values, [](const OrderedJson& value) { return value.is_null(); })) return;
-  const bool constant = std::ranges::all_of(values, [&](const OrderedJson& value) { return value == values.front(); });
-  to[std::string(name)] = constant ? values.front() : OrderedJson(values);
-}
+constexpr std::array kShown = {Column::EntropyRollout, Column::LogProbRollout,   Column::LogProbOld,
+                               Column::LogProbCurrent, Column::LogProbReference, Column::Value};
 
 template <class Value>
 void add_unless(OrderedJson& to, const char* name, const Value& value, const Value& usual) {
   if (value != usual) to[name] = value;
+}
+
+/// Whether the old policy's log-probabilities are those of the rollout, as without a recomputation.
+bool repeats_rollout(const Columns& columns, int turn) {
+  if (turn >= columns.num_turns(Column::LogProbRollout)) return false;
+  const auto alike = [](double a, double b) { return a == b || (std::isnan(a) && std::isnan(b)); };
+  return std::ranges::equal(columns.turn(Column::LogProbOld, turn), columns.turn(Column::LogProbRollout, turn), alike);
 }
 
 OrderedJson turn_json(const Tree& tree, int number, const Tokenizer* tokenizer) {
@@ -53,6 +43,7 @@ OrderedJson turn_json(const Tree& tree, int number, const Tokenizer* tokenizer) 
   add_unless(json, "penalty", turn.penalty, 0.0);
   add_unless(json, "valid_action", turn.valid_action, true);
   if (turn.info_gain) json["info_gain"] = rounded(*turn.info_gain);
+  if (turn.turn_entropy) json["turn_entropy"] = rounded(*turn.turn_entropy);
   add_unless(json, "tool", turn.tool, std::string());
   add_unless(json, "status", turn.status, std::string());
   if (turn.latency_ms > 0) json["latency_ms"] = rounded(turn.latency_ms);
@@ -64,6 +55,7 @@ OrderedJson turn_json(const Tree& tree, int number, const Tokenizer* tokenizer) 
   }
   for (const Column column : kShown) {
     if (number >= tree.columns.num_turns(column)) continue;
+    if (column == Column::LogProbOld && repeats_rollout(tree.columns, number)) continue;
     const std::vector<double>& all = tree.columns.turn(column, number);
     if (all.size() != turn.tokens.size()) continue;
     std::vector<OrderedJson> values;
@@ -74,36 +66,7 @@ OrderedJson turn_json(const Tree& tree, int number, const Tokenizer* tokenizer) 
   return json;
 }
 
-/// Letters of token_states.h' words; '-' where the step did not train the token.
-std::string letter_of(const std::string& clip_state) {
-  if (clip_state.empty()) return "-";
-  return clip_state == "limit" ? "m" : clip_state.substr(0, 1);
-}
-
-void add_credit(OrderedJson& json, const Trajectory& trajectory, const Credit* credit, const TokenStates* states) {
-  const std::vector<bool> sampled = trajectory.sampled();
-  const auto on_sampled = [&](std::string_view name, const std::vector<double>& values) {
-    if (values.size() != sampled.size()) return;
-    std::vector<OrderedJson> kept;
-    for (std::size_t t = 0; t < values.size(); ++t)
-      if (sampled[t]) kept.push_back(rounded(values[t]));
-    add_list(json, name, kept);
-  };
-  if (credit != nullptr && trajectory.leaf().is_included()) {
-    on_sampled("advantage", credit->advantage);
-    on_sampled("weight", credit->weight);
-    on_sampled("clip_scale", credit->clip_scale);
-    on_sampled("value_target", credit->value_target);
-  }
-  if (states == nullptr || states->clip_state.size() != sampled.size()) return;
-  on_sampled("ratio", states->ratio);
-  std::string letters;
-  for (std::size_t t = 0; t < sampled.size(); ++t)
-    if (sampled[t]) letters += letter_of(states->clip_state[t]);
-  if (letters.find_first_not_of('-') != std::string::npos) json["clip"] = letters;
-}
-
-OrderedJson leaf_json(const Trajectory& trajectory, const Credit* credit, const TokenStates* states) {
+OrderedJson leaf_json(const Trajectory& trajectory, std::span<const ViewedMethod> methods, std::size_t number) {
   const Leaf& leaf = trajectory.leaf();
   OrderedJson json{{"turn", leaf.turn},
                    {"id", leaf.trajectory_id},
@@ -115,7 +78,7 @@ OrderedJson leaf_json(const Trajectory& trajectory, const Credit* credit, const 
   add_unless(json, "dropped", leaf.dropped, false);
   for (const auto& [name, value] : leaf.measures) json["measures"][name] = rounded(value);
   if (leaf.answer) json["answer"] = *leaf.answer;
-  add_credit(json, trajectory, credit, states);
+  for (const ViewedMethod& method : methods) json["credit"].push_back(credit_json(method, number, trajectory));
   return json;
 }
 
@@ -132,13 +95,17 @@ OrderedJson group_json(const ViewedGroup& viewed, const Tokenizer* tokenizer) {
     trees.push_back({{"turns", std::move(turns)}, {"leaves", OrderedJson::array()}});
   }
   const std::vector<Trajectory> all = trajectories(std::span(&group, 1));
-  CARNOT_CHECK(viewed.credit.empty() || viewed.credit.size() == all.size(), "credit is numbered as the trajectories");
-  CARNOT_CHECK(viewed.states.empty() || viewed.states.size() == all.size(), "states are numbered as the trajectories");
   for (std::size_t i = 0; i < all.size(); ++i)
     trees[static_cast<std::size_t>(all[i].tree_index)]["leaves"].push_back(
-        leaf_json(all[i], viewed.credit.empty() ? nullptr : &viewed.credit[i],
-                  viewed.states.empty() ? nullptr : &viewed.states[i]));
+        leaf_json(all[i], viewed.methods, viewed.first + i));
   json["trees"] = std::move(trees);
+  return json;
+}
+
+OrderedJson method_json(const MethodHead& method) {
+  OrderedJson json{{"name", method.name}};
+  for (const auto& [key, value] : method.objective) json["objective"][key] = value;
+  if (!method.missing.empty()) json["missing"] = method.missing;
   return json;
 }
 
@@ -163,22 +130,6 @@ std::vector<std::string> token_texts(std::span<const TokenId> tokens, const Toke
   return texts;
 }
 
-TokenStates states_in_row(std::string_view row, std::size_t tokens) {
-  // Most rows have none, and are not parsed again.
-  if (row.find("\"clip_state\"") == std::string_view::npos) return {};
-  const auto json = parse_json(row, "row").value();
-  const auto list = [&](const char* name) {
-    const auto found = json.find(name);
-    return found != json.end() && found->is_array() && found->size() == tokens ? *found : Json::array();
-  };
-  TokenStates states;
-  for (const auto& value : list("ratio"))
-    states.ratio.push_back(value.is_number() ? value.get<double>() : std::numeric_limits<double>::quiet_NaN());
-  for (const auto& value : list("clip_state"))
-    states.clip_state.push_back(value.is_string() ? value.get<std::string>() : std::string());
-  return states.ratio.size() == states.clip_state.size() ? states : TokenStates{};
-}
-
 bool Page::add(const ViewedGroup& viewed, std::size_t bytes) {
   const std::string text = json_line(group_json(viewed, tokenizer_));
   if (groups_.size() + text.size() + 2 > bytes) return false;
@@ -189,15 +140,19 @@ bool Page::add(const ViewedGroup& viewed, std::size_t bytes) {
 }
 
 std::string Page::html(const PageHead& head) const {
-  OrderedJson facts = OrderedJson::array(), vocabulary;
+  OrderedJson facts = OrderedJson::array(), methods = OrderedJson::array(), vocabulary;
+  for (const MethodHead& method : head.methods) methods.push_back(method_json(method));
   for (const auto& [name, value] : head.facts) facts.push_back({name, value});
   if (tokenizer_ != nullptr) {
     vocabulary = OrderedJson::object();
     for (const TokenId id : used_)
       if (is_text(*tokenizer_, id)) vocabulary[std::to_string(id)] = std::string(tokenizer_->bytes_of(id));
   }
-  std::string data = json_line(
-      OrderedJson{{"title", head.title}, {"facts", facts}, {"notes", head.notes}, {"vocabulary", vocabulary}});
+  std::string data = json_line(OrderedJson{{"title", head.title},
+                                           {"facts", facts},
+                                           {"notes", head.notes},
+                                           {"methods", methods},
+                                           {"vocabulary", vocabulary}});
   data.back() = ',';
   data += "\n\"groups\": [\n" + groups_ + "\n]}\n";
   return html_page({.style = kViewStyle, .data_id = "data", .data = data, .script = kViewScript});

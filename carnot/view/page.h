@@ -1,9 +1,10 @@
 // view/page.h -- trajectories as one HTML file that needs nothing else and loads nothing: the data as JSON, and a
-// script that shows them (trajectories.js, page.js).
+// script that shows them (*.js).
 //
 // The data repeat data/tree.h: groups hold trees, trees hold turns and leaves. Signals are with turns, credit with
-// leaves, both on sampled tokens alone, in reading order, rounded to five significant digits. A list of one value again
-// and again is that value. Fields at their defaults are left out.
+// leaves, both on sampled tokens alone, in reading order, rounded to five significant digits. A list of one value
+// again and again is that value; one with a single value for each turn is an object with those (lists.h). Fields at
+// their defaults are left out.
 #pragma once
 
 #include <cstddef>
@@ -11,13 +12,12 @@
 #include <set>
 #include <span>
 #include <string>
-#include <string_view>
 #include <utility>
 #include <vector>
 
-#include "carnot/core/data/credit_table.h"
 #include "carnot/core/data/tree.h"
 #include "carnot/core/text/tokenizer.h"
+#include "carnot/view/viewed_method.h"
 
 namespace carnot {
 
@@ -29,30 +29,27 @@ bool is_text(const Tokenizer& tokenizer, TokenId id);
 /// together, at the first of them.
 std::vector<std::string> token_texts(std::span<const TokenId> tokens, const Tokenizer& tokenizer);
 
-/// What an optimizer step did to each token of a trajectory; both empty if nothing is known.
-struct TokenStates {
-  std::vector<double> ratio{};            ///< NaN where the step did not train the token
-  std::vector<std::string> clip_state{};  ///< none, low, high, dual, limit; empty if it did not
+/// A method of the page.
+struct MethodHead {
+  std::string name{};
+  std::vector<std::pair<std::string, std::string>> objective{};  ///< "clip_low", "0.2"
+  std::string missing{};                                         ///< why it could not be computed; empty if it was
 };
-
-/// The lists `ratio` and `clip_state` that `carnot credit --explain` wrote into a row of this many tokens; without them
-/// nothing. REQUIRES: `row` is a line that was read as a rollout.
-TokenStates states_in_row(std::string_view row, std::size_t tokens);
 
 /// What the head of the page says.
 struct PageHead {
   std::string title{};
   std::vector<std::pair<std::string, std::string>> facts{};  ///< "method", "grpo"
   std::vector<std::string> notes{};                          ///< what is not on the page, and why
+  std::vector<MethodHead> methods{};                         ///< as ViewedGroup::methods
 };
 
-/// A group of one step, with what is known of its trajectories; `credit` and `states` are numbered as
-/// trajectories({group}), or empty.
+/// A group of one step, and what methods make of its trajectories.
 struct ViewedGroup {
   std::int64_t step = 0;  ///< as the page calls it
   const Group* group = nullptr;
-  std::span<const Credit> credit{};
-  std::span<const TokenStates> states{};
+  std::size_t first = 0;  ///< number of its first trajectory in the lists of `methods`
+  std::span<const ViewedMethod> methods{};
 };
 
 class Page {

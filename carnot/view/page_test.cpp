@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <limits>
 #include <map>
+#include <numeric>
 #include <sstream>
 
 #include "carnot/core/base/json.h"
@@ -35,12 +36,19 @@ Json data_of(const Page& page, const PageHead& head = {}) {
   return parse_json(data_text(page.html(head)), "page").value();
 }
 
-/// The numbers of a list that may be written as its one value, or not at all.
-std::vector<double> numbers(const Json& object, std::string_view name, std::size_t count) {
+/// The numbers of a list that may be written as its one value, as one for each turn of so many sampled tokens, or not
+/// at all.
+std::vector<double> numbers(const Json& object, std::string_view name, const std::vector<std::size_t>& turns) {
   const double none = std::numeric_limits<double>::quiet_NaN();
   const auto number = [&](const Json& value) { return value.is_null() ? none : value.get<double>(); };
+  const std::size_t count = std::accumulate(turns.begin(), turns.end(), std::size_t{0});
   const auto found = object.find(name);
   if (found == object.end()) return std::vector<double>(count, none);
+  if (found->is_object()) {
+    std::vector<double> list;
+    for (std::size_t k = 0; k < turns.size(); ++k) list.insert(list.end(), turns[k], number(found->at("turns").at(k)));
+    return list;
+  }
   if (!found->is_array()) return std::vector<double>(count, number(*found));
   std::vector<double> list;
   for (const Json& value : *found) list.push_back(number(value));
@@ -80,6 +88,14 @@ std::vector<Json> path_of(const Json& tree, const Json& leaf) {
   return turns;
 }
 
+/// Sampled tokens of the turns of a leaf.
+std::vector<std::size_t> turns_of(const Json& tree, const Json& leaf) {
+  std::vector<std::size_t> sampled;
+  for (const Json& turn : path_of(tree, leaf))
+    sampled.push_back(turn.at("sampled").at(1).get<std::size_t>() - turn.at("sampled").at(0).get<std::size_t>());
+  return sampled;
+}
+
 /// Compares a leaf of the page with the row that a run writes of the same trajectory.
 void expect_equals_row(const Json& page, const Json& tree, const Json& leaf, const Json& row) {
   EXPECT_EQ(leaf.at("id"), row.at("traj_id"));
@@ -90,7 +106,8 @@ void expect_equals_row(const Json& page, const Json& tree, const Json& leaf, con
   std::vector<Json> tokens, mask, segments;
   std::string text;
   std::map<std::string, std::vector<double>> signals;
-  constexpr std::string_view kSignals[] = {"entropy", "logp_rollout", "logp", "logp_ref", "value"};
+  std::size_t turns = 0;
+  constexpr std::string_view kSignals[] = {"entropy", "logp_rollout", "logp_old", "logp", "logp_ref", "value"};
   for (const Json& turn : path_of(tree, leaf)) {
     const std::size_t begin = turn.at("sampled").at(0), end = turn.at("sampled").at(1);
     for (std::size_t t = 0; t < turn.at("tokens").size(); ++t) {
@@ -106,9 +123,14 @@ void expect_equals_row(const Json& page, const Json& tree, const Json& leaf, con
       for (const Json& span : turn.at("spans"))
         for (int t = span.at(1); t < span.at(2); ++t) segments.push_back(kSpanKindNames[span.at(0).get<std::size_t>()]);
     for (const std::string_view name : kSignals) {
-      const std::vector<double> own = numbers(turn, name, end - begin);
+      const std::vector<double> own = numbers(turn, name, {end - begin});
       auto& all = signals[std::string(name)];
       all.insert(all.end(), own.begin(), own.end());
+    }
+    const Json& entropy = row.at("turns").at(turns++).at("turn_entropy");
+    EXPECT_EQ(turn.contains("turn_entropy"), !entropy.is_null());
+    if (!entropy.is_null()) {
+      EXPECT_EQ(turn.at("turn_entropy").get<double>(), five_digits(entropy));
     }
     text += '\n';
   }
@@ -120,7 +142,7 @@ void expect_equals_row(const Json& page, const Json& tree, const Json& leaf, con
     std::vector<Json> expected = on_sampled(row, name);
     // A trajectory that counts nowhere has no credit.
     if (row.at("valid") == false || row.value("dropped", false)) std::ranges::fill(expected, Json());
-    expect_rounded(numbers(leaf, name, expected.size()), expected, std::string(name));
+    expect_rounded(numbers(leaf.at("credit").at(0), name, turns_of(tree, leaf)), expected, std::string(name));
   }
   std::string expected;
   for (std::size_t k = 0; k < row.at("turns").size(); ++k) {
@@ -140,12 +162,13 @@ TEST(ViewPage, HoldsWhatTheRowsHold) {
         random,
         {.vocabulary = small_tokenizer().vocab_size(), .dropped_share = 0.2, .columns = testing::all_columns()});
     const CreditTable credit = testing::random_credit(random, groups);
+    const ViewedMethod method{.credit = credit};
     const std::string rows = rollout_rows(groups, credit, {});
     Page page(&small_tokenizer());
     std::size_t first = 0;
     for (const Group& group : groups) {
       const std::size_t members = trajectories(std::span(&group, 1)).size();
-      EXPECT_TRUE(page.add({.step = 7, .group = &group, .credit = std::span(credit).subspan(first, members)}, kEnough));
+      EXPECT_TRUE(page.add({.step = 7, .group = &group, .first = first, .methods = std::span(&method, 1)}, kEnough));
       first += members;
     }
     const Json data = data_of(page);
@@ -187,13 +210,13 @@ Group one_turn(const std::vector<TokenId>& sampled) {
 TEST(ViewPage, HoldsTheClipStateOfEachToken) {
   const Group group = one_turn({6, 7, 8, 9, 10, 11});
   const double none = std::numeric_limits<double>::quiet_NaN();
-  const std::vector<TokenStates> states{
-      {.ratio = {none, 1, 0.7, 1.4, 9, 30, none}, .clip_state = {"", "none", "low", "high", "dual", "limit", ""}}};
+  const ViewedMethod method{.states = {{.ratio = {none, 1, 0.7, 1.4, 9, 30, none},
+                                        .clip_state = {"", "none", "low", "high", "dual", "limit", ""}}}};
   Page page(nullptr);
-  EXPECT_TRUE(page.add({.group = &group, .states = states}, kEnough));
+  EXPECT_TRUE(page.add({.group = &group, .methods = std::span(&method, 1)}, kEnough));
   const Json data = data_of(page), leaf = data.at("groups").at(0).at("trees").at(0).at("leaves").at(0);
-  EXPECT_EQ(leaf.at("clip"), "nlhdm-");
-  EXPECT_EQ(leaf.at("ratio"), Json::parse("[1.0, 0.7, 1.4, 9.0, 30.0, null]"));
+  EXPECT_EQ(leaf.at("credit").at(0).at("clip"), "nlhdm-");
+  EXPECT_EQ(leaf.at("credit").at(0).at("ratio"), Json::parse("[1.0, 0.7, 1.4, 9.0, 30.0, null]"));
   EXPECT_TRUE(data.at("vocabulary").is_null());
 }
 

@@ -11,6 +11,7 @@
 
 #include "carnot/core/base/file.h"
 #include "carnot/core/base/json.h"
+#include "carnot/core/data/rollout_file.h"
 #include "carnot/core/run/run.h"
 #include "testing/paths.h"
 
@@ -68,9 +69,9 @@ class RecipeOfAMethod : public ::testing::TestWithParam<std::string> {
   static void TearDownTestSuite() { fs::remove_all(root()); }
 
   static void train(const std::string& name, std::vector<std::string> settings) {
-    for (const char* small : {"threads=1", "env.people=8", "env.towns=4", "env.regions=2", "env.companies=2",
-                              "env.train_worlds=4", "sft.batch_tokens=1024", "train.groups_per_step=4",
-                              "train.keep_rollouts=false", "eval.tasks=2", "eval.before_training=false"})
+    for (const char* small :
+         {"threads=1", "env.people=8", "env.towns=4", "env.regions=2", "env.companies=2", "env.train_worlds=4",
+          "sft.batch_tokens=1024", "train.groups_per_step=4", "eval.tasks=2", "eval.before_training=false"})
       settings.emplace_back(small);
     Recipe recipe = load(name, settings);
     std::ostringstream out;
@@ -171,6 +172,10 @@ TEST_P(RecipeOfAMethod, TrainsAndShowsWhatItDoes) {
   }
   EXPECT_GT(grpo[0].at("critic/score/max"), grpo[0].at("critic/score/min"))
       << "SFT is too good or too bad for a signal";
+  for (const char* rows : {"step_1.jsonl", "step_2.jsonl"}) {
+    const auto read = read_rollout_file(root() / GetParam() / "rollouts" / rows);
+    EXPECT_TRUE(read.ok()) << (read.ok() ? "" : read.error().message);
+  }
   ASSERT_TRUE(traces().contains(GetParam()));
   EXPECT_TRUE(traces().at(GetParam())(steps[0], grpo[0])) << shown(steps[0]);
 }

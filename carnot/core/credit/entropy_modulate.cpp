@@ -67,6 +67,21 @@ void modulate(std::span<const Trajectory> trajectories, CreditTable& table, std:
       for (double& a : sampled_part(table[i].advantage, trajectories[i], k)) a *= factors[r];
 }
 
+/// Entropies in order: their ranks count from 1, the lowest first.
+void read_responses(std::span<const Response> responses, RuleReadings& readings) {
+  std::vector<double> sorted;
+  for (const Response& response : responses) sorted.push_back(response.entropy);
+  std::ranges::sort(sorted);
+  for (const Response& response : responses) {
+    const auto rank = std::ranges::lower_bound(sorted, response.entropy) - sorted.begin() + 1;
+    for (const auto& [i, k] : response.passages) {
+      readings.set_turn("response entropy", i, k, response.entropy);
+      readings.set_turn("its rank", i, k, static_cast<double>(rank));
+      readings.set_turn("responses compared", i, k, static_cast<double>(sorted.size()));
+    }
+  }
+}
+
 }  // namespace
 
 void EntropyModulateOptions::fields(FieldVisitor& visit) {
@@ -83,7 +98,16 @@ CreditRule entropy_modulate(const EntropyModulateOptions& options) {
     for (const auto& [key, responses] : responses_by_scope(trajectories, options.scope))
       modulate(trajectories, table, responses, options);
   };
-  return {.name = "entropy_modulate", .apply = apply, .columns = {Column::EntropyOld}, .kind = RuleKind::Modulator};
+  const auto read = [options](std::span<const Trajectory> trajectories, const CreditTable&, RuleReadings& readings) {
+    if (options.lambda == 0) return;
+    for (const auto& [key, responses] : responses_by_scope(trajectories, options.scope))
+      read_responses(responses, readings);
+  };
+  return {.name = "entropy_modulate",
+          .apply = apply,
+          .read = read,
+          .columns = {Column::EntropyOld},
+          .kind = RuleKind::Modulator};
 }
 
 std::vector<double> modulation(std::span<const double> entropies, const EntropyModulateOptions& options) {

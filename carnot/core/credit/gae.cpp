@@ -19,6 +19,17 @@ std::vector<double> advantages(const Trajectory& trajectory, std::span<const dou
   return advantage;
 }
 
+void read_critic(std::span<const Trajectory> trajectories, const CreditTable& table, const CriticAdvantages& advantages,
+                 RuleReadings& readings) {
+  for (std::size_t i = 0; i < trajectories.size(); ++i) {
+    if (!trajectories[i].leaf().is_included()) continue;
+    const std::vector<double> value = trajectories[i].column(Column::Value);
+    readings.set_list("token reward", i, table[i].reward);
+    readings.set_list("value", i, value);
+    readings.set_list("advantage before whitening", i, advantages(trajectories[i], table[i].reward, value));
+  }
+}
+
 void add_advantages(std::span<const Trajectory> trajectories, CreditTable& table, const CriticAdvantages& advantages,
                     const std::optional<Whitening>& whitening) {
   std::vector<std::vector<double>> advantage(trajectories.size());
@@ -98,9 +109,11 @@ CreditRule gae(const GaeOptions& options) {
 
 CreditRule critic_rule(std::string name, CriticAdvantages advantages, std::optional<Whitening> whitening) {
   return {.name = std::move(name),
-          .apply = [advantages = std::move(advantages), whitening](
+          .apply = [advantages, whitening](
                        std::span<const Trajectory> trajectories,
                        CreditTable& table) { add_advantages(trajectories, table, advantages, whitening); },
+          .read = [advantages](std::span<const Trajectory> trajectories, const CreditTable& table,
+                               RuleReadings& readings) { read_critic(trajectories, table, advantages, readings); },
           .columns = {Column::Value},
           .sets_value_target = true};
 }

@@ -19,17 +19,16 @@ double weighted_mean(std::span<const double> values, std::span<const double> wei
   return total > 0 ? sum / total : mean(values);
 }
 
-void subtract_weighted_mean(std::span<const Trajectory> trajectories, CreditTable& table, Singleton singleton) {
+/// Visits each trajectory that counts, with its reward and what is subtracted from it.
+void visit_baselines(std::span<const Trajectory> trajectories, const CreditTable& table, Singleton singleton,
+                     const std::function<void(std::size_t member, double reward, double baseline)>& visit) {
   for (const auto& members : members_by_group(trajectories)) {
     const std::vector<double> rewards = rewards_of(table, members);
     std::vector<double> lengths;
     for (int i : members) lengths.push_back(trajectories[i].num_sampled());
     double baseline = all_equal(rewards) ? rewards.front() : weighted_mean(rewards, lengths);
     if (rewards.size() == 1 && singleton == Singleton::Raw) baseline = 0;
-    for (std::size_t i = 0; i < members.size(); ++i) {
-      const auto member = static_cast<std::size_t>(members[i]);
-      add_to_all_turns(table[member].advantage, trajectories[member], rewards[i] - baseline);
-    }
+    for (std::size_t i = 0; i < members.size(); ++i) visit(static_cast<std::size_t>(members[i]), rewards[i], baseline);
   }
 }
 
@@ -44,8 +43,19 @@ double scale_of_nonzero(std::span<const Trajectory> trajectories, const CreditTa
   return all / std::max(nonzero, 1.0);
 }
 
-/// The best gets 1 / divisor of its lead; the others get 0.
-void reward_the_best(std::span<const Trajectory> trajectories, CreditTable& table, const BestOfGroupOptions& options) {
+/// nonzero_scaled() for these trajectories.
+CreditRule scaled_comparison(std::span<const Trajectory> trajectories, const CreditTable& table, Singleton singleton) {
+  const double scale = scale_of_nonzero(trajectories, table);
+  return against_group("", Statistics::Trajectories, [scale, singleton](std::span<const double> rewards) {
+    Standard standard = standard_of(rewards, {.divide_by_std = false, .singleton = singleton});
+    standard.divisor = 1 / scale;
+    return standard;
+  });
+}
+
+/// Visits the best of each group with its lead and what that is divided by.
+void visit_best(std::span<const Trajectory> trajectories, const CreditTable& table, const BestOfGroupOptions& options,
+                const std::function<void(std::size_t member, double lead, double divisor)>& visit) {
   for (const auto& members : members_by_group(trajectories)) {
     if (members.size() < 2) continue;
     const std::vector<double> rewards = rewards_of(table, members);
@@ -56,7 +66,7 @@ void reward_the_best(std::span<const Trajectory> trajectories, CreditTable& tabl
     const auto best = std::max_element(rewards.begin(), rewards.end()) - rewards.begin();
     const auto member = static_cast<std::size_t>(members[static_cast<std::size_t>(best)]);
     const double divisor = options.divide_by_std ? std_sample(rewards) + options.epsilon : 1;
-    add_to_all_turns(table[member].advantage, trajectories[member], lead / divisor);
+    visit(member, lead, divisor);
   }
 }
 
@@ -94,28 +104,46 @@ CreditRule group_estimator(const GroupEstimatorOptions& options) {
 
 CreditRule length_weighted_baseline(Singleton singleton) {
   const auto apply = [singleton](std::span<const Trajectory> trajectories, CreditTable& table) {
-    subtract_weighted_mean(trajectories, table, singleton);
+    visit_baselines(trajectories, table, singleton, [&](std::size_t member, double reward, double baseline) {
+      add_to_all_turns(table[member].advantage, trajectories[member], reward - baseline);
+    });
   };
-  return {.name = "length_weighted_baseline", .apply = apply, .needs_siblings = singleton == Singleton::Zero};
+  const auto read = [singleton](std::span<const Trajectory> trajectories, const CreditTable& table,
+                                RuleReadings& readings) {
+    visit_baselines(trajectories, table, singleton, [&](std::size_t member, double reward, double baseline) {
+      readings.set_all("reward", member, reward);
+      readings.set_all("group mean by length", member, baseline);
+    });
+  };
+  return {
+      .name = "length_weighted_baseline", .apply = apply, .read = read, .needs_siblings = singleton == Singleton::Zero};
 }
 
 CreditRule nonzero_scaled(Singleton singleton) {
   const auto apply = [singleton](std::span<const Trajectory> trajectories, CreditTable& table) {
-    const double scale = scale_of_nonzero(trajectories, table);
-    const CreditRule rule = against_group("", Statistics::Trajectories, [&](std::span<const double> rewards) {
-      Standard standard = standard_of(rewards, {.divide_by_std = false, .singleton = singleton});
-      standard.divisor = 1 / scale;
-      return standard;
-    });
-    rule.apply(trajectories, table);
+    scaled_comparison(trajectories, table, singleton).apply(trajectories, table);
   };
-  return {.name = "nonzero_scaled", .apply = apply, .needs_siblings = singleton == Singleton::Zero};
+  const auto read = [singleton](std::span<const Trajectory> trajectories, const CreditTable& table,
+                                RuleReadings& readings) {
+    scaled_comparison(trajectories, table, singleton).read(trajectories, table, readings);
+  };
+  return {.name = "nonzero_scaled", .apply = apply, .read = read, .needs_siblings = singleton == Singleton::Zero};
 }
 
 CreditRule best_of_group(const BestOfGroupOptions& options) {
-  return {.name = "best_of_group",
-          .apply = [options](auto trajectories, CreditTable& table) { reward_the_best(trajectories, table, options); },
-          .needs_siblings = true};
+  const auto apply = [options](std::span<const Trajectory> trajectories, CreditTable& table) {
+    visit_best(trajectories, table, options, [&](std::size_t member, double lead, double divisor) {
+      add_to_all_turns(table[member].advantage, trajectories[member], lead / divisor);
+    });
+  };
+  const auto read = [options](std::span<const Trajectory> trajectories, const CreditTable& table,
+                              RuleReadings& readings) {
+    visit_best(trajectories, table, options, [&](std::size_t member, double lead, double divisor) {
+      readings.set_all("lead over the second", member, lead);
+      readings.set_all("divisor", member, divisor);
+    });
+  };
+  return {.name = "best_of_group", .apply = apply, .read = read, .needs_siblings = true};
 }
 
 }  // namespace carnot

@@ -5,26 +5,21 @@ namespace {
 
 using StandardOf = std::function<Standard(std::span<const double>)>;
 
-void credit_trajectories(std::span<const Trajectory> trajectories, CreditTable& table, const StandardOf& standard_of) {
+/// Visits every turn with its reward and what that is compared with.
+void compare(std::span<const Trajectory> trajectories, const CreditTable& table, Statistics statistics,
+             const StandardOf& standard_of, const std::function<void(const CreditRow&, const Standard&)>& visit) {
   for (const auto& members : members_by_group(trajectories)) {
+    if (statistics != Statistics::Trajectories) {
+      const std::vector<CreditRow> rows = rows_of(trajectories, table, members);
+      const Standard standard = standard_of(counted_rewards(rows, statistics));
+      for (const CreditRow& row : rows) visit(row, standard);
+      continue;
+    }
     const std::vector<double> rewards = rewards_of(table, members);
     const Standard standard = standard_of(rewards);
-    for (std::size_t i = 0; i < members.size(); ++i) {
-      const auto member = static_cast<std::size_t>(members[i]);
-      add_to_all_turns(table[member].advantage, trajectories[member], standard.of(rewards[i]));
-    }
-  }
-}
-
-void credit_rows(std::span<const Trajectory> trajectories, CreditTable& table, Statistics statistics,
-                 const StandardOf& standard_of) {
-  for (const auto& members : members_by_group(trajectories)) {
-    const std::vector<CreditRow> rows = rows_of(trajectories, table, members);
-    const Standard standard = standard_of(counted_rewards(rows, statistics));
-    for (const CreditRow& row : rows) {
-      const auto member = static_cast<std::size_t>(row.trajectory);
-      add_to_turn(table[member].advantage, trajectories[member], row.turn, standard.of(row.reward));
-    }
+    for (std::size_t i = 0; i < members.size(); ++i)
+      for (int k = 0; k < trajectories[members[i]].num_turns(); ++k)
+        visit({.trajectory = members[i], .turn = k, .reward = rewards[i]}, standard);
   }
 }
 
@@ -44,13 +39,21 @@ void statistics_field(FieldVisitor& visit, Statistics& statistics) {
 
 CreditRule against_group(std::string name, Statistics statistics, StandardOf standard) {
   const auto apply = [statistics, standard](std::span<const Trajectory> trajectories, CreditTable& table) {
-    if (statistics == Statistics::Trajectories)
-      credit_trajectories(trajectories, table, standard);
-    else
-      credit_rows(trajectories, table, statistics, standard);
+    compare(trajectories, table, statistics, standard, [&](const CreditRow& row, const Standard& standard_of_group) {
+      add_to_turn(table[row.trajectory].advantage, trajectories[row.trajectory], row.turn,
+                  standard_of_group.of(row.reward));
+    });
+  };
+  const auto read = [statistics, standard](std::span<const Trajectory> trajectories, const CreditTable& table,
+                                           RuleReadings& readings) {
+    compare(trajectories, table, statistics, standard, [&](const CreditRow& row, const Standard& standard_of_group) {
+      readings.set_turn("reward", row.trajectory, row.turn, row.reward);
+      readings.set_turn("group mean", row.trajectory, row.turn, standard_of_group.centre);
+      readings.set_turn("divisor", row.trajectory, row.turn, standard_of_group.divisor);
+    });
   };
   const bool needs_siblings = statistics == Statistics::Trajectories && standard(std::vector{1.0}).of(1) == 0;
-  return {.name = std::move(name), .apply = apply, .needs_siblings = needs_siblings};
+  return {.name = std::move(name), .apply = apply, .read = read, .needs_siblings = needs_siblings};
 }
 
 std::vector<CreditRow> rows_of(std::span<const Trajectory> trajectories, const CreditTable& table,

@@ -65,9 +65,19 @@ UnreadKeys ReinforceOptions::unread_keys() const {
 }
 
 CreditRule reinforce(const ReinforceOptions& options) {
-  const auto apply = [options](std::span<const Trajectory> trajectories, CreditTable& table) {
-    PerToken values = options.group_baseline ? above_group_mean(trajectories, table, options.singleton)
-                                             : returns_to_go(trajectories, table, options);
+  const auto returns_of = [options](std::span<const Trajectory> trajectories, const CreditTable& table) {
+    return options.group_baseline ? above_group_mean(trajectories, table, options.singleton)
+                                  : returns_to_go(trajectories, table, options);
+  };
+  const auto read = [options, returns_of](std::span<const Trajectory> trajectories, const CreditTable& table,
+                                          RuleReadings& readings) {
+    const PerToken values = returns_of(trajectories, table);
+    for (std::size_t i = 0; i < trajectories.size(); ++i)
+      if (trajectories[i].leaf().is_included())
+        readings.set_list(options.group_baseline ? "reward above the group mean" : "return", i, values[i]);
+  };
+  const auto apply = [options, returns_of](std::span<const Trajectory> trajectories, CreditTable& table) {
+    PerToken values = returns_of(trajectories, table);
     whiten_sampled(trajectories, values, options.whitening);
     for (std::size_t i = 0; i < trajectories.size(); ++i) {
       if (!trajectories[i].leaf().is_included()) continue;
@@ -76,7 +86,7 @@ CreditRule reinforce(const ReinforceOptions& options) {
         if (sampled[t]) table[i].advantage[t] += values[i][t];
     }
   };
-  return {.name = "reinforce", .apply = apply};
+  return {.name = "reinforce", .apply = apply, .read = read};
 }
 
 }  // namespace carnot

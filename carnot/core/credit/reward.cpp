@@ -16,12 +16,19 @@ void place_turn_rewards(const Trajectory& trajectory, std::vector<double>& rewar
     reward[trajectory.reward_token(k + 1)] += trajectory.turn(k).reward + trajectory.turn(k).penalty;
 }
 
-void subtract_kl(const Trajectory& trajectory, std::vector<double>& reward, double coefficient) {
-  const std::vector<double> old = trajectory.column(Column::LogProbOld);
+/// k1 of the old policy and the reference, by token.
+std::vector<double> kl_of(const Trajectory& trajectory) {
+  std::vector<double> kl = trajectory.column(Column::LogProbOld);
   const std::vector<double> reference = trajectory.column(Column::LogProbReference);
+  for (std::size_t t = 0; t < kl.size(); ++t) kl[t] -= reference[t];
+  return kl;
+}
+
+void subtract_kl(const Trajectory& trajectory, std::vector<double>& reward, double coefficient) {
+  const std::vector<double> kl = kl_of(trajectory);
   const std::vector<bool> sampled = trajectory.sampled();
   for (std::size_t t = 0; t < reward.size(); ++t)
-    if (sampled[t]) reward[t] -= coefficient * (old[t] - reference[t]);
+    if (sampled[t]) reward[t] -= coefficient * kl[t];
 }
 
 std::vector<int> joined(const std::vector<std::vector<int>>& groups) {
@@ -87,8 +94,13 @@ CreditRule kl_in_reward(double coefficient) {
     for (std::size_t i = 0; i < trajectories.size(); ++i)
       if (trajectories[i].leaf().is_included()) subtract_kl(trajectories[i], table[i].reward, coefficient);
   };
+  const auto read = [](std::span<const Trajectory> trajectories, const CreditTable&, RuleReadings& readings) {
+    for (std::size_t i = 0; i < trajectories.size(); ++i)
+      if (trajectories[i].leaf().is_included()) readings.set_list("KL to the reference", i, kl_of(trajectories[i]));
+  };
   return {.name = "kl_in_reward",
           .apply = apply,
+          .read = read,
           .columns = {Column::LogProbOld, Column::LogProbReference},
           .kind = RuleKind::Shaping};
 }
@@ -121,7 +133,12 @@ CreditRule overlong_penalty(int limit, int buffer, double factor) {
         table[i].reward[trajectories[i].reward_token()] +=
             overlong_loss(response_tokens(trajectories[i]), limit, buffer, factor);
   };
-  return {.name = "overlong_penalty", .apply = apply, .kind = RuleKind::Shaping};
+  const auto read = [](std::span<const Trajectory> trajectories, const CreditTable&, RuleReadings& readings) {
+    for (std::size_t i = 0; i < trajectories.size(); ++i)
+      if (trajectories[i].leaf().is_included())
+        readings.set_all("response tokens", i, response_tokens(trajectories[i]));
+  };
+  return {.name = "overlong_penalty", .apply = apply, .read = read, .kind = RuleKind::Shaping};
 }
 
 CreditRule normalise_rewards(RewardGrouping grouping, RewardScaling scaling) {

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "carnot/core/credit/readings.h"
 #include "carnot/core/data/credit_table.h"
 #include "carnot/core/data/trajectory.h"
 
@@ -27,6 +28,9 @@ struct CreditRule {
   std::string name{};
   /// Updates `table`, which has the same order as `trajectories`.
   std::function<void(std::span<const Trajectory> trajectories, CreditTable& table)> apply{};
+  /// The quantities that `apply` would derive from this table; empty if there is nothing to say.
+  std::function<void(std::span<const Trajectory> trajectories, const CreditTable& table, RuleReadings& readings)>
+      read{};
   /// The columns that `apply` needs on the sampled tokens of every included trajectory.
   std::vector<Column> columns{};
   bool info_gain = false;  ///< reads Turn::info_gain, on the turns that have it

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "carnot/core/base/statistics.h"
+#include "carnot/core/credit/normalise.h"
 
 namespace carnot {
 namespace {
@@ -35,36 +36,72 @@ struct TokenPlace {
   std::size_t token = 0;
 };
 
-/// Multiplies think tokens by their weight; returns the positions of the action tokens.
-std::vector<TokenPlace> weigh_think_tokens(std::span<const Trajectory> trajectories, CreditTable& table, double think) {
-  std::vector<TokenPlace> actions;
+/// The positions of the action tokens, and of the other sampled ones.
+struct TokenPlaces {
+  std::vector<TokenPlace> actions{}, others{};
+};
+
+TokenPlaces places_of(std::span<const Trajectory> trajectories) {
+  TokenPlaces places;
   for (std::size_t i = 0; i < trajectories.size(); ++i) {
     if (!trajectories[i].leaf().is_included()) continue;
     const std::vector<bool> sampled = trajectories[i].sampled();
     const std::vector<SpanKind> kinds = trajectories[i].kinds();
     for (std::size_t t = 0; t < sampled.size(); ++t) {
-      if (!sampled[t]) continue;
-      if (kinds[t] == SpanKind::Action)
-        actions.push_back({.trajectory = i, .token = t});
-      else
-        table[i].weight[t] *= think;
+      if (sampled[t])
+        (kinds[t] == SpanKind::Action ? places.actions : places.others).push_back({.trajectory = i, .token = t});
     }
   }
-  return actions;
+  return places;
 }
 
-void weigh_actions(std::span<const Trajectory> trajectories, CreditTable& table, std::span<const TokenPlace> actions,
-                   const SpanWeightOptions& options) {
+std::vector<double> signals_at(std::span<const Trajectory> trajectories, std::span<const TokenPlace> actions,
+                               WeightSignal signal) {
   std::vector<double> signals;
   std::vector<double> of_trajectory;
   std::size_t last = trajectories.size();
   for (const TokenPlace& at : actions) {
-    if (at.trajectory != last) of_trajectory = signal_of(trajectories[at.trajectory], options.signal);
+    if (at.trajectory != last) of_trajectory = signal_of(trajectories[at.trajectory], signal);
     last = at.trajectory;
     signals.push_back(of_trajectory[at.token]);
   }
-  const std::vector<double> weights = action_weights(signals, options);
-  for (std::size_t a = 0; a < actions.size(); ++a) table[actions[a].trajectory].weight[actions[a].token] *= weights[a];
+  return signals;
+}
+
+Standard standard_of_signals(std::span<const double> signals, double epsilon) {
+  const double centre = all_equal(signals) && !signals.empty() ? signals.front() : mean(signals);
+  const double deviation = std_population(signals);
+  return {.centre = centre, .divisor = std::sqrt(deviation * deviation + epsilon)};
+}
+
+void weigh(std::span<const Trajectory> trajectories, CreditTable& table, const SpanWeightOptions& options) {
+  const TokenPlaces places = places_of(trajectories);
+  for (const TokenPlace& at : places.others) table[at.trajectory].weight[at.token] *= options.alpha;
+  if (options.beta == 0) return;
+  const std::vector<double> weights = action_weights(signals_at(trajectories, places.actions, options.signal), options);
+  for (std::size_t a = 0; a < weights.size(); ++a)
+    table[places.actions[a].trajectory].weight[places.actions[a].token] *= weights[a];
+}
+
+std::string_view words_for(WeightSignal signal) {
+  switch (signal) {
+    case WeightSignal::ReferenceEnergy: return "energy of the reference";
+    case WeightSignal::ReferenceEntropy: return "entropy of the reference";
+    case WeightSignal::Surprisal: return "surprisal";
+    case WeightSignal::LogProbShift: return "shift of the log-probability";
+  }
+  return "";
+}
+
+void read_signals(std::span<const Trajectory> trajectories, const SpanWeightOptions& options, RuleReadings& readings) {
+  if (options.beta == 0) return;
+  const std::vector<TokenPlace> actions = places_of(trajectories).actions;
+  const std::vector<double> signals = signals_at(trajectories, actions, options.signal);
+  const Standard standard = standard_of_signals(signals, options.epsilon);
+  for (std::size_t a = 0; a < actions.size(); ++a) {
+    readings.set_token(words_for(options.signal), actions[a].trajectory, actions[a].token, signals[a]);
+    readings.set_token("z among actions", actions[a].trajectory, actions[a].token, standard.of(signals[a]));
+  }
 }
 
 }  // namespace
@@ -79,19 +116,19 @@ void SpanWeightOptions::fields(FieldVisitor& visit) {
 
 CreditRule span_weight(const SpanWeightOptions& options) {
   const auto apply = [options](std::span<const Trajectory> trajectories, CreditTable& table) {
-    const std::vector<TokenPlace> actions = weigh_think_tokens(trajectories, table, options.alpha);
-    if (options.beta > 0) weigh_actions(trajectories, table, actions, options);
+    weigh(trajectories, table, options);
+  };
+  const auto read = [options](std::span<const Trajectory> trajectories, const CreditTable&, RuleReadings& readings) {
+    read_signals(trajectories, options, readings);
   };
   const auto columns = options.beta > 0 ? columns_of(options.signal) : std::vector<Column>();
-  return {.name = "span_weight", .apply = apply, .columns = columns, .kind = RuleKind::Weight};
+  return {.name = "span_weight", .apply = apply, .read = read, .columns = columns, .kind = RuleKind::Weight};
 }
 
 std::vector<double> action_weights(std::span<const double> signals, const SpanWeightOptions& options) {
-  const double centre = all_equal(signals) && !signals.empty() ? signals.front() : mean(signals);
-  const double deviation = std_population(signals);
-  const double scale = std::sqrt(deviation * deviation + options.epsilon);
+  const Standard standard = standard_of_signals(signals, options.epsilon);
   std::vector<double> weights;
-  for (double x : signals) weights.push_back(1 + options.beta / (1 + std::exp(-(x - centre) / scale)));
+  for (double x : signals) weights.push_back(1 + options.beta / (1 + std::exp(-standard.of(x))));
   return weights;
 }
 

@@ -1,5 +1,6 @@
 #include "carnot/core/credit/step_group.h"
 
+#include <functional>
 #include <map>
 #include <string>
 #include <unordered_map>
@@ -30,8 +31,10 @@ std::vector<Step> steps_of(std::span<const Trajectory> trajectories, std::span<c
   return steps;
 }
 
-void credit_steps(std::span<const Trajectory> trajectories, CreditTable& table, std::span<const Step> steps,
-                  const StepGroupOptions& options) {
+/// Visits each turn with what its step group compares it with, and the number of turns there.
+void compare_steps(std::span<const Trajectory> trajectories, std::span<const Step> steps,
+                   const StepGroupOptions& options,
+                   const std::function<void(const Step&, const Standard&, std::size_t size)>& visit) {
   std::vector<std::string> anchors;
   for (const Step& step : steps) anchors.push_back(trajectories[step.trajectory].turn(step.turn).anchor);
   const std::vector<int> group = group_anchors(anchors, options.similarity);
@@ -40,11 +43,7 @@ void credit_steps(std::span<const Trajectory> trajectories, CreditTable& table, 
   for (std::size_t s = 0; s < steps.size(); ++s) values[group[s]].push_back(steps[s].value);
   std::map<int, Standard> standards;
   for (const auto& [first, of_group] : values) standards[first] = standard_of(of_group, options.normalisation);
-  for (std::size_t s = 0; s < steps.size(); ++s) {
-    const auto member = static_cast<std::size_t>(steps[s].trajectory);
-    const double advantage = options.weight * standards[group[s]].of(steps[s].value);
-    add_to_turn(table[member].advantage, trajectories[member], steps[s].turn, advantage);
-  }
+  for (std::size_t s = 0; s < steps.size(); ++s) visit(steps[s], standards[group[s]], values[group[s]].size());
 }
 
 /// Bytes that do not start a code point are joined to the previous one; the string need not be valid UTF-8.
@@ -131,9 +130,24 @@ CreditRule step_group(const StepGroupOptions& options) {
   const auto apply = [options](std::span<const Trajectory> trajectories, CreditTable& table) {
     if (options.weight == 0) return;
     for (const auto& members : members_by_group(trajectories))
-      credit_steps(trajectories, table, steps_of(trajectories, members, options.discount), options);
+      compare_steps(trajectories, steps_of(trajectories, members, options.discount), options,
+                    [&](const Step& step, const Standard& standard, std::size_t) {
+                      add_to_turn(table[step.trajectory].advantage, trajectories[step.trajectory], step.turn,
+                                  options.weight * standard.of(step.value));
+                    });
   };
-  return {.name = "step_group", .apply = apply};
+  const auto read = [options](std::span<const Trajectory> trajectories, const CreditTable&, RuleReadings& readings) {
+    for (const auto& members : members_by_group(trajectories))
+      compare_steps(trajectories, steps_of(trajectories, members, options.discount), options,
+                    [&](const Step& step, const Standard& standard, std::size_t size) {
+                      readings.set_turn("return of the turn", step.trajectory, step.turn, step.value);
+                      readings.set_turn("mean of its step group", step.trajectory, step.turn, standard.centre);
+                      readings.set_turn("divisor", step.trajectory, step.turn, standard.divisor);
+                      readings.set_turn("turns in its step group", step.trajectory, step.turn,
+                                        static_cast<double>(size));
+                    });
+  };
+  return {.name = "step_group", .apply = apply, .read = read};
 }
 
 std::vector<int> group_anchors(std::span<const std::string> anchors, double similarity) {

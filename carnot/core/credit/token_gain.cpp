@@ -70,7 +70,7 @@ CreditRule token_gain(const TokenGainOptions& options) {
       }
     }
   };
-  return {.name = "token_gain", .apply = apply, .info_gain = true};
+  return {.name = "token_gain", .apply = apply, .read = read_gains, .info_gain = true};
 }
 
 void GainQuirks::fields(FieldVisitor& visit) {

@@ -1,5 +1,6 @@
 #include "carnot/core/credit/tree_relative.h"
 
+#include <functional>
 #include <map>
 
 namespace carnot {
@@ -24,18 +25,39 @@ std::vector<double> nested(const Members& trees, std::vector<double> in_group, N
   return against(trees, in_group, normalisation);
 }
 
-void credit_leaves(std::span<const Trajectory> trajectories, CreditTable& table, const TreeRelativeOptions& options) {
-  std::vector<double> reward;
-  for (const Credit& credit : table) reward.push_back(credit.total_reward());
+/// A leaf's reward, compared with its group and with its tree.
+struct LeafComparisons {
+  std::vector<double> reward{}, in_group{}, in_tree{};
+};
+
+LeafComparisons compare_leaves(std::span<const Trajectory> trajectories, const CreditTable& table,
+                               const TreeRelativeOptions& options) {
+  LeafComparisons out;
+  for (const Credit& credit : table) out.reward.push_back(credit.total_reward());
   const Members trees = members_by_tree(trajectories);
-  const std::vector<double> in_group = against(members_by_group(trajectories), reward, options.normalisation);
-  const std::vector<double> in_tree = options.estimator == TreeEstimator::Nested
-                                          ? nested(trees, in_group, options.normalisation)
-                                          : against(trees, reward, options.normalisation);
+  out.in_group = against(members_by_group(trajectories), out.reward, options.normalisation);
+  out.in_tree = options.estimator == TreeEstimator::Nested ? nested(trees, out.in_group, options.normalisation)
+                                                           : against(trees, out.reward, options.normalisation);
+  return out;
+}
+
+void credit_leaves(std::span<const Trajectory> trajectories, CreditTable& table, const TreeRelativeOptions& options) {
+  const LeafComparisons leaves = compare_leaves(trajectories, table, options);
   for (std::size_t i = 0; i < trajectories.size(); ++i) {
     if (!trajectories[i].leaf().is_included()) continue;
-    const double inter = options.estimator == TreeEstimator::GroupAndTree ? in_group[i] : 0;
-    add_to_all_turns(table[i].advantage, trajectories[i], inter + in_tree[i]);
+    const double inter = options.estimator == TreeEstimator::GroupAndTree ? leaves.in_group[i] : 0;
+    add_to_all_turns(table[i].advantage, trajectories[i], inter + leaves.in_tree[i]);
+  }
+}
+
+void read_leaves(std::span<const Trajectory> trajectories, const CreditTable& table, const TreeRelativeOptions& options,
+                 RuleReadings& readings) {
+  const LeafComparisons leaves = compare_leaves(trajectories, table, options);
+  for (std::size_t i = 0; i < trajectories.size(); ++i) {
+    if (!trajectories[i].leaf().is_included()) continue;
+    readings.set_all("reward", i, leaves.reward[i]);
+    readings.set_all("z in the group", i, leaves.in_group[i]);
+    readings.set_all("z in the tree", i, leaves.in_tree[i]);
   }
 }
 
@@ -65,6 +87,21 @@ struct Passage {
   int k = 0;
 };
 
+/// Visits the passages of each turn that several trajectories contain.
+void visit_shared(std::span<const Trajectory> trajectories,
+                  const std::function<void(std::span<const Passage> passages)>& visit) {
+  for (const auto& members : members_by_tree(trajectories)) {
+    std::map<int, std::vector<Passage>> passages;
+    for (int i : members) {
+      const Trajectory& one = trajectories[i];
+      for (int k = 0; k < one.num_turns(); ++k)
+        passages[one.turns[k]].push_back({.trajectory = static_cast<std::size_t>(i), .k = k});
+    }
+    for (const auto& [turn, all] : passages)
+      if (all.size() > 1) visit(all);
+  }
+}
+
 void share(std::span<const Passage> passages, std::span<const Trajectory> trajectories, CreditTable& table) {
   const double n = static_cast<double>(passages.size());
   const auto part = [&](const Passage& passage) {
@@ -91,23 +128,25 @@ CreditRule tree_relative(const TreeRelativeOptions& options) {
     credit_tokens(members_by_group(trajectories), trajectories, table, options.normalisation);
     credit_tokens(members_by_tree(trajectories), trajectories, table, options.normalisation);
   };
-  return {.name = "tree_relative", .apply = apply};
+  const auto read = [options](std::span<const Trajectory> trajectories, const CreditTable& table,
+                              RuleReadings& readings) {
+    if (options.estimator != TreeEstimator::PerToken) read_leaves(trajectories, table, options, readings);
+  };
+  return {.name = "tree_relative", .apply = apply, .read = read};
 }
 
 CreditRule shared_prefix() {
   const auto apply = [](std::span<const Trajectory> trajectories, CreditTable& table) {
-    for (const auto& members : members_by_tree(trajectories)) {
-      std::map<int, std::vector<Passage>> passages;
-      for (int i : members) {
-        const Trajectory& one = trajectories[i];
-        for (int k = 0; k < one.num_turns(); ++k)
-          passages[one.turns[k]].push_back({.trajectory = static_cast<std::size_t>(i), .k = k});
-      }
-      for (const auto& [turn, all] : passages)
-        if (all.size() > 1) share(all, trajectories, table);
-    }
+    visit_shared(trajectories, [&](std::span<const Passage> passages) { share(passages, trajectories, table); });
   };
-  return {.name = "shared_prefix", .apply = apply, .kind = RuleKind::Modulator};
+  const auto read = [](std::span<const Trajectory> trajectories, const CreditTable&, RuleReadings& readings) {
+    visit_shared(trajectories, [&](std::span<const Passage> passages) {
+      for (const Passage& passage : passages)
+        readings.set_turn("trajectories with this turn", passage.trajectory, passage.k,
+                          static_cast<double>(passages.size()));
+    });
+  };
+  return {.name = "shared_prefix", .apply = apply, .read = read, .kind = RuleKind::Modulator};
 }
 
 }  // namespace carnot

@@ -136,7 +136,17 @@ CreditRule turn_gain(const TurnGainOptions& options) {
   return {.name = "turn_gain",
           .apply = [options](std::span<const Trajectory> trajectories,
                              CreditTable& table) { apply_turn_gain(trajectories, table, options); },
+          .read = read_gains,
           .info_gain = true};
+}
+
+void read_gains(std::span<const Trajectory> trajectories, const CreditTable& table, RuleReadings& readings) {
+  for (std::size_t i = 0; i < trajectories.size(); ++i) {
+    if (!trajectories[i].leaf().is_included()) continue;
+    for (const Gain& gain : gains_of(trajectories[i], GainSteps::Turns))
+      readings.set_turn("information gain", i, gain.turn, gain.value);
+    readings.set_all("reward", i, table[i].total_reward());
+  }
 }
 
 std::vector<Gain> gains_of(const Trajectory& trajectory, GainSteps steps) {

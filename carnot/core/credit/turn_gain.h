@@ -27,6 +27,9 @@ struct Gain {
 /// The gains of a trajectory in order.
 std::vector<Gain> gains_of(const Trajectory& trajectory, GainSteps steps);
 
+/// Reads the raw gain of each turn that has one, and the reward.
+void read_gains(std::span<const Trajectory> trajectories, const CreditTable& table, RuleReadings& readings);
+
 /// Index of the first gain that covers turn k or a later one; gains.size() if only the outcome is left.
 std::size_t next_gain(const std::vector<Gain>& gains, int k);
 

@@ -65,7 +65,19 @@ CreditRule turn_group_gain(const TurnGroupGainOptions& options) {
       }
     }
   };
-  return {.name = "turn_group_gain", .apply = apply, .info_gain = true};
+  const auto read = [options](std::span<const Trajectory> trajectories, const CreditTable&, RuleReadings& readings) {
+    for (const auto& members : members_by_group(trajectories)) {
+      const auto gains = turn_group_gains(trajectories, members, options);
+      for (std::size_t m = 0; m < members.size(); ++m)
+        for (const Gain& gain : gains[m]) {
+          const auto i = static_cast<std::size_t>(members[m]);
+          readings.set_turn("information gain", i, gain.turn, *trajectories[i].turn(gain.turn).info_gain);
+          readings.set_turn("turn group", i, gain.turn, gain.step);
+          readings.set_turn("z in its turn group", i, gain.turn, gain.value);
+        }
+    }
+  };
+  return {.name = "turn_group_gain", .apply = apply, .read = read, .info_gain = true};
 }
 
 // A turn that several trajectories share counts once.

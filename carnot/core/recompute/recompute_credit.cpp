@@ -210,6 +210,20 @@ CreditTable credit_each_step(std::span<const CreditRule> chain, std::span<const 
   return table;
 }
 
+std::vector<CreditRule> chain_of(const Method& method) { return credit_chain(method, method.objective.kl_in_reward); }
+
+/// Puts what was recorded of the trajectories `members` in its place among those of all.
+void merge_record(RuleRecord& all, RuleRecord part, std::span<const int> members, std::size_t trajectories) {
+  for (std::size_t n = 0; n < members.size(); ++n) all.after[members[n]] = std::move(part.after[n]);
+  for (RuleReading& reading : part.readings) {
+    auto found = std::ranges::find(all.readings, reading.name, &RuleReading::name);
+    if (found == all.readings.end())
+      found =
+          all.readings.insert(found, {.name = reading.name, .values = std::vector<std::vector<double>>(trajectories)});
+    for (std::size_t n = 0; n < members.size(); ++n) found->values[members[n]] = std::move(reading.values[n]);
+  }
+}
+
 }  // namespace
 
 Result<Method> read_method(const CreditRequest& request) {
@@ -249,10 +263,26 @@ Result<CreditedRows> credit_rows_of(const CreditRequest& request, std::string te
   restore_dropped(rows.file.groups);
   filter_each_step(rows.method.filter, rows.file.groups);
   rows.all = trajectories(rows.file.groups);
-  const std::vector<CreditRule> chain = credit_chain(rows.method, rows.method.objective.kl_in_reward);
+  const std::vector<CreditRule> chain = chain_of(rows.method);
   CARNOT_RETURN_IF_ERROR(check_fields(rows, chain, further, name));
   rows.credit = credit_each_step(chain, rows.all);
   return rows;
+}
+
+Result<std::vector<RuleRecord>> record_rows(const CreditedRows& rows, const std::string& name) {
+  const std::vector<CreditRule> chain = chain_of(rows.method);
+  CARNOT_RETURN_IF_ERROR(check_fields(rows, chain, {}, name));
+  std::vector<RuleRecord> records;
+  for (const CreditRule& rule : chain)
+    records.push_back({.rule = rule.name, .kind = rule.kind, .after = fresh_credit(rows.all)});
+  for (const std::vector<int>& members : members_by_step(rows.all)) {
+    std::vector<Trajectory> batch;
+    for (const int i : members) batch.push_back(rows.all[i]);
+    std::vector<RuleRecord> of_step = record_credit(chain, batch);
+    for (std::size_t r = 0; r < records.size(); ++r)
+      merge_record(records[r], std::move(of_step[r]), members, rows.all.size());
+  }
+  return records;
 }
 
 std::string written_rows(const CreditedRows& rows, std::span<const TokenLists> further) {

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "carnot/core/base/result.h"
+#include "carnot/core/credit/chain_record.h"
 #include "carnot/core/data/rollout_file.h"
 #include "carnot/core/data/trajectory.h"
 #include "carnot/core/method/method.h"
@@ -54,6 +55,10 @@ Result<CreditedRows> credit_rows(const CreditRequest& request, const FurtherNeed
 
 /// The same for rows that are in memory, one JSON object per line; messages call them request.file.
 Result<CreditedRows> credit_rows_of(const CreditRequest& request, std::string text, const FurtherNeeds& further = {});
+
+/// The method's chain over the rows, rule by rule, each training step its own batch. Names every field that a rule
+/// reads and a row lacks, as above. The credit is rows.credit if that is the method's.
+Result<std::vector<RuleRecord>> record_rows(const CreditedRows& rows, const std::string& name);
 
 /// Lists to add to a row by name, one entry per token. NaN and the empty word become null.
 using TokenLists = std::map<std::string, std::variant<std::vector<double>, std::vector<std::string>>>;

@@ -9,6 +9,7 @@
 #include "carnot/core/loss/clip.h"
 #include "carnot/core/loss/loss.h"
 #include "carnot/core/loss/ratio.h"
+#include "carnot/core/loss/reduction.h"
 #include "carnot/core/loss/value.h"
 #include "carnot/core/train/packing.h"
 
@@ -93,6 +94,8 @@ Explanation untrained(const ObjectiveOptions& options, std::span<const Trajector
     explanation.trajectories.push_back({.ratio = nothing,
                                         .clip_state = std::vector<ClipState>(tokens),
                                         .gradient = nothing,
+                                        .policy_gradient = nothing,
+                                        .unit_share = nothing,
                                         .scaled_advantage = options.entropy_scale != 0 ? nothing : absent,
                                         .value_loss = has_critic(options) ? nothing : absent,
                                         .value_gradient = has_critic(options) ? nothing : absent});
@@ -102,12 +105,34 @@ Explanation untrained(const ObjectiveOptions& options, std::span<const Trajector
 
 double number_at(const at::Tensor& values_T, std::size_t t) { return values_T.const_data_ptr<double>()[t]; }
 
+/// Derivative of the loss with respect to each token's log-probability.
+at::Tensor gradient_of(const ObjectiveOptions& options, const MicroBatch& batch, LossInputs inputs,
+                       std::span<const Trajectory> trajectories) {
+  inputs.logprob_T = current_log_probs(batch.places, trajectories);
+  policy_loss(options, inputs, batch.step).total.backward();
+  return inputs.logprob_T.grad();
+}
+
+at::Tensor policy_gradient(ObjectiveOptions options, const MicroBatch& batch,
+                           std::span<const Trajectory> trajectories) {
+  options.kl_coefficient = options.value_coefficient = 0;
+  return gradient_of(options, batch, batch.inputs, trajectories);
+}
+
+at::Tensor unit_shares(const ObjectiveOptions& options, const MicroBatch& batch) {
+  LossInputs inputs = batch.inputs;
+  inputs.weight_T = at::ones_like(inputs.weight_T);
+  return token_shares(options.reduction, Counting::ByWeight, inputs, batch.step);
+}
+
 void explain_batch(const ObjectiveOptions& options, const MicroBatch& batch, std::span<const Trajectory> trajectories,
                    std::vector<TokenExplanation>& explained) {
   LossInputs inputs = batch.inputs;
-  inputs.logprob_T = current_log_probs(batch.places, trajectories);
   if (has_critic(options)) inputs.value_T = inputs.value_old_T.clone().requires_grad_();
-  policy_loss(options, inputs, batch.step).total.backward();
+  const at::Tensor gradient_T = gradient_of(options, batch, inputs, trajectories);
+  const at::Tensor policy_gradient_T = policy_gradient(options, batch, trajectories);
+  const at::Tensor unit_share_T = unit_shares(options, batch);
+  inputs.logprob_T = current_log_probs(batch.places, trajectories);
   const Ratio ratio = policy_ratio(options.ratio, inputs);
   const Surrogate surrogate = clipped_surrogate(options, ratio, inputs.advantage_T, inputs.clip_scale_T);
   const at::Tensor value_loss_T =
@@ -119,7 +144,9 @@ void explain_batch(const ObjectiveOptions& options, const MicroBatch& batch, std
     const auto at = static_cast<std::size_t>(batch.places[t].token);
     own.ratio[at] = number_at(ratio.ratio_T, t);
     own.clip_state[at] = state_of(surrogate, ratio, inputs.advantage_T, t);
-    own.gradient[at] = number_at(inputs.logprob_T.grad(), t);
+    own.gradient[at] = number_at(gradient_T, t);
+    own.policy_gradient[at] = number_at(policy_gradient_T, t);
+    own.unit_share[at] = number_at(unit_share_T, t);
     if (options.entropy_scale != 0) own.scaled_advantage[at] = number_at(inputs.advantage_T, t);
     if (!has_critic(options)) continue;
     own.value_loss[at] = number_at(value_loss_T, t);

@@ -31,6 +31,8 @@ struct TokenExplanation {
   std::vector<ClipState> clip_state{};
   /// Derivative of the step's loss (policy and KL) with respect to the token's log-probability.
   std::vector<double> gradient{};
+  std::vector<double> policy_gradient{};   ///< the policy loss's part of it
+  std::vector<double> unit_share{};        ///< share in the step's policy loss that a weight of 1 has here
   std::vector<double> scaled_advantage{};  ///< after objective.entropy_scale (AEPO): what the surrogate uses
   std::vector<double> value_loss{};        ///< (value - target)^2 / 2, before reduction and coefficient
   std::vector<double> value_gradient{};    ///< derivative of the step's loss with respect to the token's value

@@ -134,6 +134,36 @@ TEST(Explanation, GradientsEqualTheSlowReference) {
     }
 }
 
+TEST(Explanation, ThePolicysPartIsTheProductOfCreditShareAndSlope) {
+  RandomStream random(8);
+  int clipped = 0, compared = 0;
+  for (ObjectiveOptions options : objectives()) {
+    options.importance_cap = 0;
+    if (options.segment_gradient == SegmentGradient::Shared) continue;
+    const Rows rows(random);
+    const auto explained = explain_steps(options, rows.all, rows.credit);
+    ASSERT_TRUE(explained.ok()) << explained.error().message;
+    for (std::size_t i = 0; i < rows.all.size(); ++i) {
+      const TokenExplanation& own = explained->trajectories[i];
+      for (const auto& [token, turn] : trained_tokens(rows.all[i])) {
+        const auto t = static_cast<std::size_t>(token);
+        const bool preserved = options.clip_gradient == ClipGradient::Preserve && own.clip_state[t] == ClipState::High;
+        const double high = 1 + options.clip_high * rows.credit[i].clip_scale[t];
+        const double slope = preserved ? high : own.clip_state[t] == ClipState::None ? own.ratio[t] : 0;
+        const double credit = rows.credit[i].advantage[t] * rows.credit[i].weight[t] * own.unit_share[t];
+        EXPECT_NEAR(own.policy_gradient[t], -credit * slope, 1e-12 * (1 + std::fabs(credit * slope)));
+        if (options.kl_coefficient == 0) {
+          EXPECT_EQ(own.policy_gradient[t], own.gradient[t]);
+        }
+        clipped += own.clip_state[t] == ClipState::None ? 0 : 1;
+        ++compared;
+      }
+    }
+  }
+  EXPECT_GT(compared, 300);
+  EXPECT_GT(clipped, 50);
+}
+
 TEST(Explanation, TheCriticsTermsEqualTheSlowReference) {
   RandomStream random(6);
   for (ObjectiveOptions options : objectives()) {

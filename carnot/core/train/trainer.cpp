@@ -74,6 +74,12 @@ void write_coefficients(const ObjectiveOptions& objective, std::map<std::string,
   if (objective.kl_in_reward > 0) metrics["actor/reward_kl_penalty_coeff"] = objective.kl_in_reward;
 }
 
+/// Gives every turn its list, so that those which no update trains (a dropped leaf's) have one.
+void add_log_prob_column(Tree& tree) {
+  for (std::size_t turn = 0; turn < tree.turns.size(); ++turn)
+    tree.columns.edit(Column::LogProbCurrent, static_cast<int>(turn), static_cast<int>(tree.turns[turn].tokens.size()));
+}
+
 /// Writes LogProbCurrent. Where a trajectory is trained several times (epochs, shared turns), the last value is kept.
 void keep_log_probs(std::vector<Group>& groups, const std::vector<Trajectory>& views, const MicroBatch& batch,
                     const std::vector<double>& logprob) {
@@ -83,6 +89,7 @@ void keep_log_probs(std::vector<Group>& groups, const std::vector<Trajectory>& v
     const auto k = std::upper_bound(offsets.begin(), offsets.end(), batch.places[i].token) - offsets.begin() - 1;
     const int turn = view.turns[k];
     Tree& tree = groups[view.group_index].trees[view.tree_index];
+    if (!tree.columns.has(Column::LogProbCurrent)) add_log_prob_column(tree);
     const auto size = static_cast<int>(tree.turns[turn].tokens.size());
     std::vector<double>& values = tree.columns.edit(Column::LogProbCurrent, turn, size);
     values[batch.places[i].token - offsets[k]] = logprob[i];

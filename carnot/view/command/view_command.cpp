@@ -1,17 +1,17 @@
 #include <sys/stat.h>
 
-#include <cmath>
 #include <optional>
 #include <ostream>
 
 #include "carnot/core/base/file.h"
 #include "carnot/core/cli/command.h"
 #include "carnot/core/cli/run_files.h"
-#include "carnot/core/data/rollout_file.h"
+#include "carnot/core/config/printer.h"
+#include "carnot/core/method/contestants.h"
 #include "carnot/core/run/find_run.h"
 #include "carnot/core/run/run_folder.h"
-#include "carnot/core/train/explanation.h"
 #include "carnot/view/alarm_notes.h"
+#include "carnot/view/command/viewed_step.h"
 #include "carnot/view/inspect_log.h"
 #include "carnot/view/page.h"
 
@@ -29,6 +29,7 @@ struct ViewRequest {
   fs::path inspect{};                ///< folder for Inspect's logs; empty: a page is written
   fs::path tokenizer{};              ///< empty: the run's
   double megabytes = 64;
+  std::string methods{};  ///< to compute credit by; empty: as the rows hold it
 };
 
 /// What a path leads to.
@@ -39,12 +40,31 @@ struct Source {
   std::optional<Tokenizer> tokenizer{};
   fs::path tokenizer_path{};
   std::optional<Recipe> recipe{};
+  std::vector<PageMethod> methods{};
 };
 
-struct LoadedStep {
-  RolloutFile file{};
-  std::vector<TokenStates> states{};  ///< numbered as trajectories(file.groups), or empty
-};
+std::vector<std::pair<std::string, std::string>> settings_of(ObjectiveOptions objective) {
+  FieldTable table;
+  table.add("", objective);
+  std::vector<std::pair<std::string, std::string>> settings;
+  for (const FieldRow& row : table.rows()) settings.emplace_back(row.key, row.value);
+  return settings;
+}
+
+/// The methods that the user lists, else that of the rows.
+Result<std::vector<PageMethod>> find_methods(const ViewRequest& request, const std::optional<Recipe>& recipe) {
+  if (request.methods.empty() && !recipe) return std::vector{PageMethod{.name = "credit of the rows"}};
+  if (request.methods.empty()) return std::vector{PageMethod{.name = recipe->method.name, .method = recipe->method}};
+  CARNOT_ASSIGN_OR_RETURN(const auto contestants, parse_contestants(request.methods));
+  std::vector<PageMethod> methods;
+  for (const Contestant& one : contestants) {
+    auto method = read_method({.method = one.method, .overrides = one.settings});
+    if (!method) return Error{one.name() + ": " + method.error().message};
+    methods.push_back(
+        {.name = one.name(), .composition = one.method, .settings = one.settings, .method = std::move(method).value()});
+  }
+  return methods;
+}
 
 Result<Source> find_source(const ViewRequest& request) {
   CARNOT_ASSIGN_OR_RETURN(auto all, rollouts_at(request.path));
@@ -59,6 +79,7 @@ Result<Source> find_source(const ViewRequest& request) {
     source.recipe = std::move(recipe);
     if (!fs::is_directory(request.path)) source.title = folder.filename().string() + ", " + source.title;
   }
+  CARNOT_ASSIGN_OR_RETURN(source.methods, find_methods(request, source.recipe));
   source.tokenizer_path = request.tokenizer.empty() ? tokenizer_beside(file) : request.tokenizer;
   if (source.tokenizer_path.empty()) return source;
   CARNOT_ASSIGN_OR_RETURN(auto tokenizer, Tokenizer::load(source.tokenizer_path));
@@ -66,57 +87,11 @@ Result<Source> find_source(const ViewRequest& request) {
   return source;
 }
 
-bool is_measured(const Trajectory& trajectory, Column column) {
-  if (!trajectory.tree->columns.has(column)) return false;
-  const std::vector<double> values = trajectory.column(column);
-  const std::vector<bool> sampled = trajectory.sampled();
-  for (std::size_t t = 0; t < values.size(); ++t)
-    if (sampled[t] && std::isnan(values[t])) return false;
-  return true;
-}
-
-/// What the run's own objective did to each token; nothing if rows lack what it reads.
-std::vector<TokenStates> states_by(const ObjectiveOptions& objective, const std::vector<Trajectory>& all,
-                                   const CreditTable& credit) {
-  if (credit.empty()) return {};
-  for (const Column column : explained_columns(objective))
-    for (const Trajectory& trajectory : all)
-      if (trajectory.leaf().is_included() && !is_measured(trajectory, column)) return {};
-  const auto explanation = explain_steps(objective, all, credit);
-  if (!explanation) return {};
-  std::vector<TokenStates> states;
-  for (const TokenExplanation& tokens : explanation->trajectories) {
-    TokenStates& one = states.emplace_back();
-    one.ratio = tokens.ratio;
-    for (std::size_t t = 0; t < tokens.ratio.size(); ++t)
-      one.clip_state.emplace_back(std::isnan(tokens.ratio[t]) ? "" : name_of(tokens.clip_state[t]));
-  }
-  return states;
-}
-
-/// The rows' own states where they have any.
-std::vector<TokenStates> states_of(const Source& source, const RolloutFile& file, std::string_view text) {
-  const std::vector<Trajectory> all = trajectories(file.groups);
-  const std::vector<std::string_view> lines = split_lines(text);
-  std::vector<TokenStates> states;
-  bool any = false;
-  for (std::size_t i = 0; i < all.size(); ++i) {
-    const auto line = static_cast<std::size_t>(file.line_of_row[i]) - 1;
-    states.push_back(states_in_row(lines[line], static_cast<std::size_t>(all[i].num_tokens())));
-    any = any || !states.back().clip_state.empty();
-  }
-  if (any) return states;
-  return source.recipe ? states_by(source.recipe->method.objective, all, file.credit) : std::vector<TokenStates>();
-}
-
-Result<LoadedStep> load_step(const Source& source, const RolloutsOfStep& step) {
-  CARNOT_ASSIGN_OR_RETURN(const auto text, read_maybe_compressed(step.path));
-  CARNOT_ASSIGN_OR_RETURN(auto file, parse_rollout_rows(text, step.path.string()));
+Result<ViewedStep> load_step(const Source& source, const RolloutsOfStep& step) {
+  CARNOT_ASSIGN_OR_RETURN(auto loaded, view_step(step.path, source.methods));
   if (source.tokenizer)
-    for (const Trajectory& trajectory : trajectories(file.groups))
+    for (const Trajectory& trajectory : loaded.rows.all)
       CARNOT_RETURN_IF_ERROR(check_tokens(trajectory, *source.tokenizer, source.tokenizer_path));
-  LoadedStep loaded{.file = std::move(file)};
-  loaded.states = states_of(source, loaded.file, text);
   return loaded;
 }
 
@@ -125,18 +100,33 @@ std::int64_t shown_step(const RolloutsOfStep& source, const Group& group) {
 }
 
 /// Adds the step's groups until the page has `bytes`; returns how many found no room.
-std::size_t add_step(Page& page, const RolloutsOfStep& source, const LoadedStep& loaded, std::size_t bytes) {
+std::size_t add_step(Page& page, const RolloutsOfStep& source, const ViewedStep& loaded, std::size_t bytes) {
   std::size_t first = 0, left_out = 0;
-  for (const Group& group : loaded.file.groups) {
-    std::size_t members = 0;
-    for (const Tree& tree : group.trees) members += tree.leaves.size();
-    ViewedGroup viewed{.step = shown_step(source, group), .group = &group};
-    if (!loaded.file.credit.empty()) viewed.credit = std::span(loaded.file.credit).subspan(first, members);
-    if (!loaded.states.empty()) viewed.states = std::span(loaded.states).subspan(first, members);
-    first += members;
-    if (!page.add(viewed, bytes)) ++left_out;
+  for (const Group& group : loaded.rows.file.groups) {
+    if (!page.add({.step = shown_step(source, group), .group = &group, .first = first, .methods = loaded.methods},
+                  bytes))
+      ++left_out;
+    for (const Tree& tree : group.trees) first += tree.leaves.size();
   }
   return left_out;
+}
+
+std::vector<MethodHead> methods_of(const Source& source) {
+  std::vector<MethodHead> heads;
+  for (const PageMethod& one : source.methods) {
+    heads.push_back({.name = one.name});
+    if (one.method) heads.back().objective = settings_of(one.method->objective);
+  }
+  return heads;
+}
+
+/// Says of each method which signals the step lacks for it, unless an earlier step did.
+void add_missing(PageHead& head, const ViewedStep& step) {
+  for (std::size_t m = 0; m < head.methods.size(); ++m) {
+    if (step.missing[m].empty() || !head.methods[m].missing.empty()) continue;
+    head.methods[m].missing = step.missing[m];
+    head.notes.push_back(head.methods[m].name + " is not shown: " + step.missing[m]);
+  }
 }
 
 std::string steps_text(const std::vector<RolloutsOfStep>& steps) {
@@ -165,7 +155,8 @@ std::vector<std::string> alarms_of(const Source& source) {
 
 Result<std::string> write_page(const ViewRequest& request, const Source& source) {
   Page page(source.tokenizer ? &*source.tokenizer : nullptr);
-  PageHead head{.title = source.title, .facts = facts_of(source), .notes = alarms_of(source)};
+  PageHead head{
+      .title = source.title, .facts = facts_of(source), .notes = alarms_of(source), .methods = methods_of(source)};
   if (source.chosen.size() < source.all.size())
     head.notes.push_back("Steps " + steps_text(source.chosen) + " of " + std::to_string(source.all.size()) +
                          " are on this page; --steps chooses others.");
@@ -177,7 +168,9 @@ Result<std::string> write_page(const ViewRequest& request, const Source& source)
     CARNOT_ASSIGN_OR_RETURN(const auto loaded, load_step(source, source.chosen[i]));
     const double share = static_cast<double>(i + 1) / static_cast<double>(source.chosen.size());
     const std::size_t without_room = add_step(page, source.chosen[i], loaded, static_cast<std::size_t>(bytes * share));
-    groups += loaded.file.groups.size() - without_room;
+    groups += loaded.rows.file.groups.size() - without_room;
+    add_missing(head, loaded);
+    head.notes.insert(head.notes.end(), loaded.notes.begin(), loaded.notes.end());
     left_out += without_room;
   }
   if (left_out > 0)
@@ -199,6 +192,7 @@ std::int64_t changed_at(const fs::path& path) {
 }
 
 Result<std::string> write_logs(const ViewRequest& request, Source& source) {
+  if (!request.methods.empty()) return Error{"--methods: logs for Inspect hold the rows' own credit; leave it out"};
   if (!source.tokenizer)
     return Error{request.path.string() + ": has no tokenizer, and messages are texts; name it with --tokenizer"};
   CARNOT_RETURN_IF_ERROR(make_folder(request.inspect));
@@ -210,11 +204,11 @@ Result<std::string> write_logs(const ViewRequest& request, Source& source) {
   }
   for (const RolloutsOfStep& step : source.chosen) {
     CARNOT_ASSIGN_OR_RETURN(const auto loaded, load_step(source, step));
-    task.step = loaded.file.groups.empty() ? step.step : shown_step(step, loaded.file.groups.front());
+    task.step = loaded.rows.file.groups.empty() ? step.step : shown_step(step, loaded.rows.file.groups.front());
     task.made_at = changed_at(step.path);
     const Status written =
         write_file_atomically(request.inspect / inspect_file_name(task),
-                              inspect_log(task, loaded.file.groups, loaded.file.credit, *source.tokenizer));
+                              inspect_log(task, loaded.rows.file.groups, loaded.rows.credit, *source.tokenizer));
     if (!written) return written.error();
   }
   return std::to_string(source.chosen.size()) + (source.chosen.size() == 1 ? " log" : " logs") + " in " +
@@ -226,6 +220,8 @@ class ViewCommand final : public Command {
   void declare(OptionParser& take) override {
     take.operand("PATH", request_.path, "run folder, or a file of rollouts", Presence::Required);
     take.list("--steps", "STEPS", request_.steps, "steps and ranges, such as 1,5,10-20; default: five over the run");
+    take.text("--methods", "LIST", request_.methods,
+              "compute the credit of these methods and compare them: \"grpo, grpo + aem\"; default: the rows' own");
     take.text("--output", "FILE", request_.output, "page to write; default: PATH/view.html");
     take.number("--megabytes", "N", request_.megabytes, between(0.001, 1000),
                 "of the page; groups that find no room are left out; default: 64");

@@ -1,4 +1,4 @@
-// studies/contestants.h -- what a comparison compares, as its user writes it.
+// method/contestants.h -- methods to compare, as a user writes them.
 //
 //   grpo, grpo + aem, a2tgpo [train.learning_rate=1e-4 objective.clip_high=0.3]
 //
@@ -7,7 +7,6 @@
 // the recipe's own policy.
 #pragma once
 
-#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -32,8 +31,5 @@ struct Contestant {
 
 /// Fails on empty entries, open brackets, settings without '=', and entries given twice. Does not know methods.
 Result<std::vector<Contestant>> parse_contestants(std::string_view text);
-
-/// "0-4" or "0,1,2" or both: in order, each once.
-Result<std::vector<std::int64_t>> parse_seeds(std::string_view text);
 
 }  // namespace carnot

@@ -4,11 +4,12 @@
 
 const data = JSON.parse(document.getElementById("data").textContent);
 const kKinds = ["template", "prompt", "think", "action", "observation"];
-const kSignals = ["entropy", "logp_rollout", "logp", "logp_ref", "value"];  // of turns
-const kCredit = ["advantage", "weight", "clip_scale", "value_target", "ratio"];  // of leaves
+const kSignals = ["entropy", "logp_rollout", "logp_old", "logp", "logp_ref", "value"];  // of turns
+const kCredit = ["advantage", "weight", "clip_scale", "value_target", "ratio", "gradient"];  // of leaves, by method
 const kClip = {n: "none", l: "low", h: "high", d: "dual", m: "limit", "-": "not trained"};
 const kClipColours = {l: "#3b82d6", h: "#e0662f", d: "#9353c7", m: "#a07a2c"};
 const kOrange = "224,110,30", kBlue = "45,120,220", kGreen = "40,150,95";
+const kMethods = {first: 0, second: null};  // numbers of the methods that are shown
 const kMostOpen = 40000;  // tokens of a group of which every turn is open at first
 
 // What tokens are coloured by: `of` is the value of a token; `scale` says whether values have one side, two, or are words.
@@ -17,8 +18,11 @@ const kModes = [
   {name: "advantage", of: at => at.advantage, scale: "both", colours: [kOrange, kBlue]},
   {name: "weight", of: at => at.weight === null ? null : at.weight - 1, scale: "both", colours: [kOrange, kGreen], centre: 1},
   {name: "clip state", of: at => at.clip, scale: "words"},
+  {name: "signal", of: at => at.gradient === null ? null : -at.gradient, scale: "both", colours: [kOrange, kBlue]},
   {name: "log-probability", of: at => at.logp_rollout === null ? null : -at.logp_rollout, scale: "high", colours: [kOrange], sign: -1, unit: "nats"},
   {name: "value", of: at => at.value, scale: "both", colours: [kOrange, kBlue]},
+  {name: "moved", of: at => at.moved, scale: "both", colours: [kOrange, kBlue], unit: "nats"},
+  {name: "difference", of: at => at.difference, scale: "both", colours: [kOrange, kBlue]},
   {name: "no colour", of: () => null, scale: "none"},
 ];
 
@@ -35,8 +39,11 @@ const short = value => value === null ? "-" : String(Number(value.toFixed(2)));
 const shown = text => text.replace(/[\u0000-\u0008\u000b-\u001f\u007f]/g, c => c === "\x7f" ? "\u2421" : String.fromCharCode(0x2400 + c.charCodeAt(0)))
   .replace(/[\u0080-\u009f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]/g, c => `\\u{${c.charCodeAt(0).toString(16)}}`);
 
-// A list that was written as its one value.
-const at = (list, i) => Array.isArray(list) ? list[i] ?? null : list ?? null;
+// Entry `i` of a list that may be written as its one value, or as one for each turn, of which this is number `k`.
+const at = (list, i, k) => Array.isArray(list) ? list[i] ?? null : list?.turns ? list.turns[k] ?? null : list ?? null;
+
+// What a method made of a leaf.
+const credit_of = (leaf, method = kMethods.first) => leaf.credit?.[method] ?? {};
 
 const token_text = (turn, i) => data.vocabulary === null ? turn.tokens[i] + " "
   : turn.texts?.[i] ?? data.vocabulary[turn.tokens[i]] ?? "";
@@ -67,20 +74,38 @@ function members_of(group) {
   }));
 }
 
+// How far the step's earlier updates moved the token before its last one; null if rows do not say.
+function moved_of({logp, logp_old, logp_rollout}) {
+  const old = logp_old ?? logp_rollout;
+  return logp === null || old === null ? null : logp - old;
+}
+
+// Advantage times weight by the first method minus the second's; null if one of them gives none.
+function difference_of(leaf, n, k) {
+  const [first, second] = [kMethods.first, kMethods.second].map(method => {
+    const credit = credit_of(leaf, method), advantage = at(credit.advantage, n, k);
+    return advantage === null ? null : advantage * (at(credit.weight, n, k) ?? 1);
+  });
+  return first === null || second === null ? null : first - second;
+}
+
 // Everything that is known of token `i` of the member's turn number `k`, which was sampled.
-function values_at(member, k, i) {
+function values_at(member, k, i, method = kMethods.first) {
   const turn = member.tree.turns[member.turns[k]], inside = i - turn.sampled[0], all = member.begins[k] + inside;
   const values = {turn: k, position: i, id: turn.tokens[i]};
   for (const name of kSignals) values[name] = at(turn[name], inside);
-  for (const name of kCredit) values[name] = at(member.leaf[name], all);
-  values.clip = member.leaf.clip?.[all] ?? null;
+  values.moved = moved_of(values);
+  const credit = credit_of(member.leaf, method);
+  for (const name of kCredit) values[name] = at(credit[name], all, k);
+  if (kMethods.second !== null && method === kMethods.first) values.difference = difference_of(member.leaf, all, k);
+  values.clip = credit.clip?.[all] ?? null;
   return values;
 }
 
-function each_sampled(member, visit) {
+function each_sampled(member, visit, method = kMethods.first) {
   member.turns.forEach((number, k) => {
     const [begin, end] = member.tree.turns[number].sampled;
-    for (let i = begin; i < end; ++i) visit(values_at(member, k, i));
+    for (let i = begin; i < end; ++i) visit(values_at(member, k, i, method));
   });
 }
 

@@ -1,4 +1,4 @@
-#include "carnot/studies/contestants.h"
+#include "carnot/core/method/contestants.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -59,13 +59,6 @@ TEST(Contestants, SayWhatIsWrong) {
   EXPECT_THAT(error_of("grpo [a=1] b=2"), HasSubstr("nothing behind"));
   EXPECT_THAT(error_of("grpo [epochs]"), HasSubstr("expected key=value in brackets, found \"epochs\""));
   EXPECT_THAT(error_of("grpo, grpo + aem, grpo+aem"), HasSubstr("\"grpo + aem\": is listed twice"));
-}
-
-TEST(Seeds, AreRangesAndNumbersInOrder) {
-  EXPECT_THAT(*parse_seeds("0-4"), ElementsAre(0, 1, 2, 3, 4));
-  EXPECT_THAT(*parse_seeds("7, 1,2-3,2"), ElementsAre(1, 2, 3, 7));
-  for (const char* wrong : {"", "a", "1,", "3-1", "-1", "0-1-2", "1.5", "0-99999999"})
-    EXPECT_FALSE(parse_seeds(wrong).ok()) << wrong;
 }
 
 }  // namespace

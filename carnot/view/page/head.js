@@ -1,0 +1,84 @@
+// The head of the page: what it shows, filters, and how. Texts of models only ever become text nodes.
+
+function add(parent, tag, text = "", className = "") {
+  const element = parent.appendChild(document.createElement(tag));
+  if (text !== "") element.textContent = text;
+  if (className) element.className = className;
+  return element;
+}
+
+const state = {groups: [], group: 0, sibling: 0, turn: 0, token: null, mode: 0, single: false};
+const ui = {};
+
+function build_head() {
+  const bar = add(document.body, "header"), head = add(bar, "div", "", "controls"), buttons = add(bar, "div", "", "buttons");
+  document.title = data.title + " - Carnot";
+  add(head, "h1", shown(data.title));
+  const facts = add(head, "span", data.facts.map(([name, value]) => /^\d+$/.test(value) ? `${name} ${value}` : shown(value)).join(" \u00b7 "),
+                    "dim");
+  facts.title = data.facts.map(([name, value]) => `${name} ${shown(value)}`).join("\n");
+  const choice = (label, options) => {
+    const select = add(add(head, "label", label + " "), "select");
+    for (const [value, text] of options) add(select, "option", text).value = value;
+    select.addEventListener("change", () => { select.blur(); filter(); });
+    return select;
+  };
+  const input = (label, className, type) => {
+    const field = add(add(head, "label", label + " "), "input", "", className);
+    field.type = type;
+    if (type === "number") field.step = "any";
+    field.addEventListener("input", filter);
+    return field;
+  };
+  const leaves = data.groups.flatMap(group => members_of(group).map(member => member.leaf));
+  const words = values => [["", "any"], ...[...new Set(values)].map(value => [String(value), String(value)])];
+  ui.step = choice("step", words(data.groups.map(group => group.step)));
+  ui.outcome = choice("outcome", [...words(leaves.map(leaf => leaf.outcome)), ["+", "success"], ["-", "no success"]]);
+  ui.least = input("score from", "number", "number");
+  ui.most = input("to", "number", "number");
+  ui.search = input("text", "search", "search");
+  ui.order = choice("sort by", Object.keys(kOrders).map(name => [name, name]));
+  ui.order.addEventListener("change", () => go_to(0));
+  ui.mode = add(add(head, "label", "colour "), "select");
+  kModes.forEach((mode, i) => add(ui.mode, "option", mode.name).value = i);
+  ui.mode.addEventListener("change", () => { ui.mode.blur(); set_mode(Number(ui.mode.value)); });
+  method_choices((label, options, chosen) => {
+    const select = add(add(head, "label", label + " "), "select");
+    for (const [value, text, disabled] of options) Object.assign(add(select, "option", text), {value, disabled: !!disabled});
+    select.value = chosen;
+    select.addEventListener("change", () => { select.blur(); methods_changed(); });
+    return select;
+  });
+  const button = (text, title, act) => {
+    const element = add(buttons, "button", text);
+    element.title = title;
+    element.addEventListener("click", () => { element.blur(); act(); });
+  };
+  button("\u25d0", "light or dark (t)", turn_theme);
+  button("?", "keys (?)", show_keys);
+  ui.budget = add(bar, "div", "", "budget");
+  for (const note of data.notes) add(bar, "div", shown(note), "note");
+}
+
+function turn_theme() { document.documentElement.classList.toggle("dark"); }
+
+function show_keys() {
+  if (!ui.keys) {
+    ui.keys = add(document.body, "dialog");
+    add(ui.keys, "h2", "Keys");
+    const table = add(ui.keys, "table");
+    for (const [keys, what] of [[["j", "k"], "next and previous group"], [["\u2192", "\u2190"], "next and previous sibling"],
+                                [["\u2193", "\u2191"], "scroll"], [["x"], "fold or unfold the sibling's turns"],
+                                [["n", "p"], "next and previous turn of the sibling"], [["Enter"], "where the turn's largest signal comes from"],
+                                [["w", "b"], "next and previous token"], [["]", "["], "the same task at a later and an earlier step"], [["s"], "this sibling alone, or all side by side"], [["c", "C"], "next and previous colour"],
+                                [["1", "2", "3", "4", "5"], "entropy, advantage, weight, clip state, signal"], [["m", "M"], "next method, and next one to compare it with"], [["/"], "search in the texts"],
+                                [["t"], "light or dark"], [["?"], "these keys"], [["Esc"], "close"]]) {
+      const row = add(table, "tr"), cell = add(row, "td");
+      for (const key of keys) { add(cell, "kbd", key); cell.append(" "); }
+      add(row, "td", what);
+    }
+    add(ui.keys, "p", "Colours are scaled by group: the 98th percentile of the sampled tokens gets the full colour. "
+        + "Only sampled tokens are coloured; actions are underlined.", "dim");
+  }
+  ui.keys.open ? ui.keys.close() : ui.keys.showModal();
+}
