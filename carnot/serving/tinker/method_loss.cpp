@@ -111,7 +111,8 @@ Json turns_of(const TinkerDatum& datum, const MeasuredSequence& sequence) {
   Json turns = Json::array();
   for (std::size_t t = 0; t < begins.size(); ++t) {
     const bool last = t + 1 == begins.size();
-    Json one{{"start", t == 0 ? 0 : begins[t]}, {"end", last ? static_cast<int>(sequence.tokens.size()) : begins[t + 1]}};
+    Json one{{"start", t == 0 ? 0 : begins[t]},
+             {"end", last ? static_cast<int>(sequence.tokens.size()) : begins[t + 1]}};
     if (last) one["reward"] = values_of(datum, "score").front();
     if (!gain.empty() && !last) one["info_gain"] = gain[static_cast<std::size_t>(begins[t]) - 1];
     turns.push_back(std::move(one));

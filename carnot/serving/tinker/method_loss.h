@@ -2,10 +2,11 @@
 //
 // A datum is a trajectory, and the data of a request are one optimizer step: credit, filter and denominators are over
 // all of them. Read per token, next to `target_tokens`: `mask` (1: the policy sampled the target), `logprobs` (when it
-// did), and where present `turn` (numbers; otherwise each run of sampled tokens is one), `action` (1: of the action, not
-// of the thinking), `info_gain` (of the token's turn), `entropy_old`. Per datum: `group`, equal for those of one task,
-// and `score`. What else a method reads is measured here: entropies under the current weights, and log-probabilities
-// and energies under the base model. `loss_fn_config` has the method's options and objective.* and filter.* keys.
+// did), and where present `turn` (numbers; otherwise each run of sampled tokens is one), `action` (1: of the action,
+// not of the thinking), `info_gain` (of the token's turn), `entropy_old`. Per datum: `group`, equal for those of one
+// task, and `score`. What else a method reads is measured here: entropies under the current weights, and
+// log-probabilities and energies under the base model. `loss_fn_config` has the method's options and objective.* and
+// filter.* keys.
 #pragma once
 
 #include "carnot/core/base/result.h"

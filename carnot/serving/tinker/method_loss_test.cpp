@@ -16,9 +16,9 @@
 namespace carnot {
 namespace {
 
-using testing::tinker_tensor;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
+using testing::tinker_tensor;
 
 constexpr int kRows = 4096;
 constexpr int kSiblings = 3;
@@ -54,9 +54,12 @@ ForwardBackwardRequest trajectories_of(const std::string& method) {
       action.push_back(t % 2 == 0 ? 1 : 0);
       gain.push_back(0.1 * static_cast<double>(i));
     }
-    datum.inputs = {{"target_tokens", tinker_tensor(targets)},      {"mask", tinker_tensor(mask)},
-                    {"logprobs", tinker_tensor(sampled)},           {"action", tinker_tensor(action)},
-                    {"info_gain", tinker_tensor(gain)},             {"group", tinker_tensor({double(i / kSiblings)})},
+    datum.inputs = {{"target_tokens", tinker_tensor(targets)},
+                    {"mask", tinker_tensor(mask)},
+                    {"logprobs", tinker_tensor(sampled)},
+                    {"action", tinker_tensor(action)},
+                    {"info_gain", tinker_tensor(gain)},
+                    {"group", tinker_tensor({double(i / kSiblings)})},
                     {"score", tinker_tensor({double(i % kSiblings)})}};
     request.data.push_back(datum);
   }
@@ -110,7 +113,8 @@ std::string rows_of(const ForwardBackwardRequest& request, const Model& policy) 
 ForwardBackwardRequest explained(const ForwardBackwardRequest& request, const Model& policy,
                                  const std::vector<std::string>& overrides) {
   const auto rows =
-      credit_rows_of({.file = "rows", .method = request.loss, .overrides = overrides}, rows_of(request, policy)).value();
+      credit_rows_of({.file = "rows", .method = request.loss, .overrides = overrides}, rows_of(request, policy))
+          .value();
   const auto explanation = explain_steps(rows.method.objective, rows.all, rows.credit).value();
   ForwardBackwardRequest weighted = request;
   weighted.loss = "cross_entropy";
@@ -131,12 +135,13 @@ struct MethodCase {
 };
 
 class MethodLoss : public ::testing::TestWithParam<MethodCase> {};
-INSTANTIATE_TEST_SUITE_P(
-    Methods, MethodLoss,
-    ::testing::Values(MethodCase{"grpo"}, MethodCase{"grpo + aem", {{"aem.lambda", 0.5}}, {"aem.lambda=0.5"}},
-                      MethodCase{"gspo"}, MethodCase{"dapo", {{"filter.name", "none"}}, {"filter.name=none"}},
-                      MethodCase{"rloo"}, MethodCase{"grpo + actfocus"}, MethodCase{"a2tgpo"}, MethodCase{"igpo"},
-                      MethodCase{"aepo"}));
+INSTANTIATE_TEST_SUITE_P(Methods, MethodLoss,
+                         ::testing::Values(MethodCase{"grpo"},
+                                           MethodCase{"grpo + aem", {{"aem.lambda", 0.5}}, {"aem.lambda=0.5"}},
+                                           MethodCase{"gspo"},
+                                           MethodCase{"dapo", {{"filter.name", "none"}}, {"filter.name=none"}},
+                                           MethodCase{"rloo"}, MethodCase{"grpo + actfocus"}, MethodCase{"a2tgpo"},
+                                           MethodCase{"igpo"}, MethodCase{"aepo"}));
 
 TEST_P(MethodLoss, HasTheGradientThatCreditExplains) {
   ForwardBackwardRequest request = trajectories_of(GetParam().method);
