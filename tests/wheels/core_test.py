@@ -332,7 +332,7 @@ class Documentation(unittest.TestCase):
     def test_examples_hold(self):
         page = (RECORDED.parents[2] / "docs" / "python.md").read_text()
         examples = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
-        self.assertEqual(len(examples), 4)
+        self.assertEqual(len(examples), 5)
         for example in examples:
             exec(compile(example, "docs/python.md", "exec"), {})
 

@@ -131,14 +131,16 @@ def python_for(wheel):
 
 def check_module(user, wheel, built):
     venv = user.environment("module", python_for(wheel), wheel)
-    user.run(venv / "bin/python", ROOT / "tests/wheels/core_test.py", built)
+    for test in ("core", "environments"):
+        user.run(venv / "bin/python", ROOT / f"tests/wheels/{test}_test.py", built)
     say(f"{wheel.name} passes its tests")
     module = user.folder / "carnot_rl_core"
     user.run(venv / "bin/python", "-m", "pip", "install", "--quiet", "--no-deps", "--target", module, wheel)
-    for trainer, packages in (("trl", "trainers"), ("verl", "trainers"), ("prime_rl", "adapters")):
-        user.run(ROOT / ".cache/test_packages" / packages / "bin/python", ROOT / f"tests/wheels/{trainer}_test.py",
+    for test, packages in (("trl", "trainers"), ("verl", "trainers"), ("prime_rl", "adapters"),
+                           ("gymnasium", "adapters"), ("verifiers", "earlier_adapters")):
+        user.run(ROOT / ".cache/test_packages" / packages / "bin/python", ROOT / f"tests/wheels/{test}_test.py",
                  PYTHONPATH=str(module), HF_HUB_OFFLINE="1")
-        say(f"tests/wheels/{trainer}_test.py passes")
+        say(f"tests/wheels/{test}_test.py passes")
 
 
 def main(dist, built):

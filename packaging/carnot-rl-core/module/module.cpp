@@ -5,6 +5,7 @@ NB_MODULE(_core, module) {
   carnot::python::bind_credit(module);
   carnot::python::bind_branching(module);
   carnot::python::bind_coefficients(module);
+  carnot::python::bind_environments(module);
   carnot::python::bind_graders(module);
   carnot::python::bind_objective(module);
 }

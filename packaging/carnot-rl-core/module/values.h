@@ -43,6 +43,7 @@ T value_or_raise(Result<T> result) {
 void bind_credit(nb::module_& module);
 void bind_branching(nb::module_& module);
 void bind_coefficients(nb::module_& module);
+void bind_environments(nb::module_& module);
 void bind_graders(nb::module_& module);
 void bind_objective(nb::module_& module);
 
