@@ -3,6 +3,7 @@
 #include <ATen/Functions.h>
 #include <ATen/TensorOperators.h>
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <functional>
@@ -133,6 +134,10 @@ void check_datum(const LossEntry& entry, const TinkerDatum& datum, const std::st
 }
 
 }  // namespace
+
+bool is_tinker_loss(const std::string& name) {
+  return std::ranges::any_of(entries(), [&](const LossEntry& entry) { return entry.name == name; });
+}
 
 Result<std::unique_ptr<TinkerLoss>> make_tinker_loss(const ForwardBackwardRequest& request) {
   std::string names;

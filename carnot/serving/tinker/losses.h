@@ -16,6 +16,7 @@
 #include <ATen/core/Tensor.h>
 
 #include <memory>
+#include <string>
 
 #include "carnot/core/base/result.h"
 #include "carnot/serving/tinker/wire.h"
@@ -29,6 +30,9 @@ class TinkerLoss {
   /// The losses of a datum's tokens, in nats; float64, with a gradient through `log_probs_T`.
   virtual at::Tensor of_tokens(const TinkerDatum& datum, const at::Tensor& log_probs_T) const = 0;
 };
+
+/// Whether a loss is one of these.
+bool is_tinker_loss(const std::string& name);
 
 /// The loss that the request names, once its settings and each datum's tensors were checked: `target_tokens`, and what
 /// the loss reads, one number a token. The error lists what is wrong, up to a limit.

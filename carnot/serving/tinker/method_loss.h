@@ -15,7 +15,7 @@
 
 namespace carnot {
 
-/// Whether a loss is a method, or a composition of methods.
+/// Whether a loss is a method, or a composition of methods. Tinker's own losses come first: `ppo` is theirs.
 bool is_method(const std::string& loss);
 
 /// As TrainedAdapter::forward_backward(). `logprobs` of tokens that were not sampled are 0; metrics are means.

@@ -134,7 +134,8 @@ TrainedAdapter::TrainedAdapter(const Model& base, const LoraOptions& lora, std::
 
 Result<ForwardBackwardOutput> TrainedAdapter::forward_backward(const ForwardBackwardRequest& request) {
   CARNOT_RETURN_IF_ERROR(check_tokens(model_.config(), request.data));
-  if (is_method(request.loss)) return method_forward_backward(model_, base_, request, micro_batch_tokens_);
+  if (!is_tinker_loss(request.loss) && is_method(request.loss))
+    return method_forward_backward(model_, base_, request, micro_batch_tokens_);
   CARNOT_ASSIGN_OR_RETURN(const auto loss, make_tinker_loss(request));
   const at::AutoGradMode gradients(!request.forward_only);
   ForwardBackwardOutput output{.num_data = std::ssize(request.data)};
