@@ -104,10 +104,7 @@ constexpr std::string_view kSubtractions[] = {"{who} loses {n}.",
                                               "The boss of {who} confiscates {n}.",
                                               "Mice eat {n} during the night.",
                                               "{who} forgets {n} in the train."};
-constexpr std::string_view kQuestions[] = {
-    "How many {things} does {who} have now?",   "How many {things} are left?",
-    "How many {things} are there at the end?",  "How many {things} has {who} got now?",
-    "How large is the pile of {things} today?", "Tell how many {things} remain with {who}."};
+constexpr std::string_view kQuestions[] = {"How many {things} does {who} have now?", "How many {things} are left?", "How many {things} are there at the end?", "How many {things} has {who} got now?", "How large is the pile of {things} today?", "Tell how many {things} remain with {who}.", "What number of {things} is that now?", "Work out how many {things} {who} owns.", "Find the final number of {things}.", "So what is left of the {things} of {who}?", "Name the size of the pile of {things}.", "Please compute how many {things} there are by now.", "Give the number of {things} that {who} still has.", "What does {who} have left?", "To how many {things} does this lead?", "Determine the {things} left for {who}."};
 constexpr Factor kMultiplications[] = {{"{who} doubles the pile.", 2},
                                        {"{who} ends up with 3 times as many.", 3},
                                        {"The number of {things} triples.", 3},
