@@ -48,6 +48,7 @@ CARNOT_FUZZ_TARGET(safetensors);
 CARNOT_FUZZ_TARGET(split_pattern);
 CARNOT_FUZZ_TARGET(swe_formats);
 CARNOT_FUZZ_TARGET(task_rows);
+CARNOT_FUZZ_TARGET(tinker_requests);
 CARNOT_FUZZ_TARGET(tokenizer);
 CARNOT_FUZZ_TARGET(tool_calls);
 CARNOT_FUZZ_TARGET(trainer_state);
@@ -114,6 +115,7 @@ const std::vector<Target>& targets() {
                                           CARNOT_TARGET(split_pattern, kInMemory),
                                           CARNOT_TARGET(swe_formats, kInMemory),
                                           CARNOT_TARGET(task_rows, kInMemory),
+                                          CARNOT_TARGET(tinker_requests, kInMemory),
                                           CARNOT_TARGET(tokenizer, kInMemory),
                                           CARNOT_TARGET(tool_calls, kInMemory),
                                           CARNOT_TARGET(trainer_state, kInMemory),
