@@ -25,6 +25,7 @@
 #include "carnot/core/run/checkpoint_folder.h"
 #include "carnot/core/train/trainer.h"
 #include "carnot/worlds/worlds.h"
+#include "figures.h"
 
 namespace carnot {
 namespace {
@@ -186,19 +187,6 @@ std::string machine() {
   return model + ", " + std::to_string(std::thread::hardware_concurrency()) + " processors";
 }
 
-class Table {
- public:
-  void row(const std::string& what, double value, const std::string& unit) {
-    std::printf("  %-46s %12.4g %s\n", what.c_str(), value, unit.c_str());
-    std::fflush(stdout);
-    figures_[what] = value;
-  }
-  const OrderedJson& figures() const { return figures_; }
-
- private:
-  OrderedJson figures_ = OrderedJson::object();
-};
-
 int measure(const std::string& folder, const std::string& workload_file, const std::string& json_file) {
   Recipe recipe = Recipe::load(folder + "/config.yaml", {}).value();
   CARNOT_CHECK(ModelBundle::prepare_device(recipe.run).ok(), "device");
@@ -209,12 +197,12 @@ int measure(const std::string& folder, const std::string& workload_file, const s
 
   std::printf("%s\n%s, %ld parameters\n\n", machine().c_str(), folder.c_str(),
               static_cast<long>(bench.policy->config().num_parameters()));
-  Table table;
-  table.row("sokoban, steps and text, one thread", game_speed("sokoban", {"Up", "Left", "Down", "Right"}), "steps/s");
-  table.row("frozen_lake, steps and text, one thread", game_speed("frozen_lake", {"Up", "Left", "Down", "Right"}),
-            "steps/s");
-  table.row("sudoku, steps and text, one thread",
-            game_speed("sudoku", {"place 1 at row 1 col 1", "place 2 at row 2 col 3"}), "steps/s");
+  Figures figures;
+  figures.add("sokoban, steps and text, one thread", game_speed("sokoban", {"Up", "Left", "Down", "Right"}), "steps/s");
+  figures.add("frozen_lake, steps and text, one thread", game_speed("frozen_lake", {"Up", "Left", "Down", "Right"}),
+              "steps/s");
+  figures.add("sudoku, steps and text, one thread",
+              game_speed("sudoku", {"place 1 at row 1 col 1", "place 2 at row 2 col 3"}), "steps/s");
 
   const std::vector<Batch> warm = sft_batches(recipe, bench);
   recipe.train.groups_per_step = 8;  // 64 trajectories at a time
@@ -235,15 +223,15 @@ int measure(const std::string& folder, const std::string& workload_file, const s
   const auto micro = static_cast<std::size_t>(recipe.train.micro_batch_tokens);
   const auto equal = equal_lengths(warm, 80);
 
-  table.row("rollout of 64 trajectories", median(stages["perf/rollout_tokens_per_s"]), "sampled tokens/s");
-  table.row("SFT, ragged", training_speed(bench, warm, micro), "tokens/s");
-  table.row("SFT, equal lengths", training_speed(bench, equal, micro), "tokens/s");
-  table.row("reinforcement update, ragged", training_speed(bench, reinforcement, micro), "tokens/s");
-  table.row("engine's bookkeeping, share of rollout",
-            median(stages["timing_s/gen_scheduling"]) / median(stages["timing_s/gen"]), "");
+  figures.add("rollout of 64 trajectories", median(stages["perf/rollout_tokens_per_s"]), "sampled tokens/s");
+  figures.add("SFT, ragged", training_speed(bench, warm, micro), "tokens/s");
+  figures.add("SFT, equal lengths", training_speed(bench, equal, micro), "tokens/s");
+  figures.add("reinforcement update, ragged", training_speed(bench, reinforcement, micro), "tokens/s");
+  figures.add("engine's bookkeeping, share of rollout",
+              median(stages["timing_s/gen_scheduling"]) / median(stages["timing_s/gen"]), "");
   for (const std::string name :
        {"step", "gen", "gen_forward", "gen_sampling", "gen_scheduling", "gen_waiting", "score", "adv", "update_actor"})
-    table.row("step of 64 trajectories: " + name, 1000 * median(stages["timing_s/" + name]), "ms");
+    figures.add("step of 64 trajectories: " + name, 1000 * median(stages["timing_s/" + name]), "ms");
 
   if (!workload_file.empty())
     std::ofstream(workload_file) << OrderedJson{{"checkpoint", checkpoint->path.string()},
@@ -251,7 +239,7 @@ int measure(const std::string& folder, const std::string& workload_file, const s
                                                 {"SFT, equal lengths", workload_json(equal)},
                                                 {"reinforcement update, ragged", workload_json(reinforcement)},
                                                 {"episodes", episodes_json(views)}};
-  if (!json_file.empty()) std::ofstream(json_file) << table.figures().dump(2) << "\n";
+  if (!json_file.empty()) std::ofstream(json_file) << figures.json();
   return 0;
 }
 

@@ -20,7 +20,7 @@ struct TokenStates {
   std::vector<double> ratio{};            ///< NaN where the step did not train the token, as in all lists
   std::vector<std::string> clip_state{};  ///< none, low, high, dual, limit; empty if it did not
   std::vector<double> gradient{};         ///< derivative of the step's loss with respect to the log-probability
-  std::vector<double> kl_gradient{};      ///< the KL's part of it; empty if there is none
+  std::vector<double> kl_gradient{};      ///< the KL's part of it; empty without a KL term
   std::vector<double> unit_share{};       ///< share in the policy loss that a weight of 1 has
   std::vector<double> scaled_advantage{};
 };

@@ -10,7 +10,7 @@
 
 namespace carnot {
 
-/// One quantity: a list per trajectory with an entry per token, NaN where there is none.
+/// One quantity: a list per trajectory with an entry per token, NaN for those that were not read.
 struct RuleReading {
   std::string name{};
   std::vector<std::vector<double>> values{};

@@ -115,10 +115,7 @@ Status fill_optimizer(Optimizer& optimizer, const fs::path& file, const std::opt
                  "train.save_optimizer=last has none, nor has the SFT of a training run once it is over. model.path=" +
                  file.parent_path().string() + " begins a run with its weights"};
   if (!counts) return Error{file.string() + ": trainer_state.json does not say how many updates it has seen"};
-  CARNOT_ASSIGN_OR_RETURN(const auto stored, read_safetensors(file));
-  Optimizer::Tensors tensors;
-  for (const NamedTensor& named : stored.tensors) tensors.emplace_back(named.name, named.tensor);
-  return optimizer.load_state(tensors, counts->updates, counts->skipped);
+  return load_optimizer(optimizer, file, *counts);
 }
 
 Status fill_parts(const fs::path& folder, const CheckpointParts& parts, const TrainerState& state) {
@@ -160,6 +157,13 @@ Status save_checkpoint(const fs::path& checkpoints, std::int64_t step, const Che
   CARNOT_RETURN_IF_ERROR(write_checkpoint(checkpoints, step, files));
   CARNOT_RETURN_IF_ERROR(prune_checkpoints(checkpoints, train.max_checkpoints));
   return train.save_optimizer == "last" ? thin_earlier_checkpoints(checkpoints, kOptimizerFiles) : Done{};
+}
+
+Status load_optimizer(Optimizer& optimizer, const fs::path& file, const UpdateCounts& counts) {
+  CARNOT_ASSIGN_OR_RETURN(const auto stored, read_safetensors(file));
+  Optimizer::Tensors tensors;
+  for (const NamedTensor& named : stored.tensors) tensors.emplace_back(named.name, named.tensor);
+  return optimizer.load_state(tensors, counts.updates, counts.skipped);
 }
 
 Result<TrainerState> load_checkpoint(const fs::path& checkpoint, const CheckpointParts& parts, const RunOptions& run) {

@@ -44,6 +44,9 @@ OptimizerStates optimizer_states(const CheckpointParts& parts);
 Status save_checkpoint(const std::filesystem::path& checkpoints, std::int64_t step, const CheckpointParts& parts,
                        const OptimizerStates& optimizers, const RunOptions& run, const TrainOptions& train);
 
+/// Fills the optimizer from the file that holds its state.
+Status load_optimizer(Optimizer& optimizer, const std::filesystem::path& file, const UpdateCounts& counts);
+
 /// Fills weights and optimizers from a checkpoint folder that was verified. Says what is missing or misshapen. Warns
 /// where the checkpoint was written with other kernels than those that `run` computes with: its bits will differ.
 Result<TrainerState> load_checkpoint(const std::filesystem::path& checkpoint, const CheckpointParts& parts,

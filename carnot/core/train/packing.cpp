@@ -367,4 +367,15 @@ std::vector<MicroBatch> pack(std::span<const Trajectory> trajectories, const Cre
   return batches;
 }
 
+LossInputs policy_inputs(const Model& policy, const MicroBatch& batch, const StatisticsOptions& options) {
+  const at::Tensor hidden_TH = policy.hidden(batch.tokens_R, batch.positions_R, batch.plan)
+                                   .index_select(0, batch.rows_T.to(policy.options().device()));
+  const TokenStatistics statistics = token_statistics(hidden_TH, policy, batch.targets_T, options);
+  LossInputs inputs = batch.inputs;
+  inputs.logprob_T = statistics.logprob_T;
+  inputs.entropy_T = statistics.entropy_T;
+  inputs.clamped_entropy_T = statistics.clamped_entropy_T;
+  return inputs;
+}
+
 }  // namespace carnot

@@ -19,6 +19,7 @@
 #include "carnot/core/data/trajectory.h"
 #include "carnot/core/loss/loss.h"
 #include "carnot/core/nn/attention_plan.h"
+#include "carnot/core/nn/token_statistics.h"
 
 namespace carnot {
 
@@ -56,6 +57,10 @@ struct MicroBatch {
   LossInputs inputs{};               ///< all but the current policy's tensors; float64
   Denominators step{};               ///< the optimizer step's, for policy_loss
 };
+
+/// The batch's inputs with the current policy's log-probabilities and entropies, which have gradients in grad mode.
+/// REQUIRES: some token.
+LossInputs policy_inputs(const Model& policy, const MicroBatch& batch, const StatisticsOptions& options);
 
 enum class MinibatchUnit { Group, Trajectory };
 

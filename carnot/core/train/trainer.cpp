@@ -337,24 +337,18 @@ std::vector<BatchReport> Trainer::accumulate_all(std::int64_t step, const std::v
 
 BatchReport Trainer::accumulate(const MicroBatch& batch) {
   if (batch.targets_T.numel() == 0) return {};
-  const at::Tensor rows_T = batch.rows_T.to(bundle_.policy->options().device());
-  const at::Tensor hidden =
-      bundle_.policy->hidden(batch.tokens_R, batch.positions_R, batch.plan).index_select(0, rows_T);
-  const auto statistics = token_statistics(
-      hidden, *bundle_.policy, batch.targets_T,
+  LossInputs inputs = policy_inputs(
+      *bundle_.policy, batch,
       {.temperature = recipe_.rollout.options.sampling.temperature, .entropy_clamp = objective_.entropy_clamp});
-  LossInputs inputs = batch.inputs;
-  inputs.logprob_T = statistics.logprob_T;
-  inputs.entropy_T = statistics.entropy_T;
-  inputs.clamped_entropy_T = statistics.clamped_entropy_T;
   if (bundle_.critic)
-    inputs.value_T = bundle_.critic->values(batch.tokens_R, batch.positions_R, batch.plan).index_select(0, rows_T);
+    inputs.value_T = bundle_.critic->values(batch.tokens_R, batch.positions_R, batch.plan)
+                         .index_select(0, batch.rows_T.to(bundle_.policy->options().device()));
   BatchReport report;
   if (!weights_changed_) compare_with_rollout(inputs, report);
   Loss loss = policy_loss(objective_, inputs, batch.step);
   loss.total.backward();
   report.metrics = std::move(loss.metrics);
-  const at::Tensor logprob_T = statistics.logprob_T.detach().to(at::kCPU, at::kDouble).contiguous();
+  const at::Tensor logprob_T = inputs.logprob_T.detach().to(at::kCPU, at::kDouble).contiguous();
   report.logprob.assign(logprob_T.const_data_ptr<double>(), logprob_T.const_data_ptr<double>() + logprob_T.numel());
   return report;
 }

@@ -8,7 +8,6 @@
 
 #include "carnot/core/base/json.h"
 #include "carnot/core/loss/loss.h"
-#include "carnot/core/nn/token_statistics.h"
 #include "carnot/core/recompute/recompute_credit.h"
 #include "carnot/core/rollout/log_prob_pass.h"
 #include "carnot/core/train/packing.h"
@@ -55,6 +54,7 @@ void check_list(const TinkerDatum& datum, const std::string& name, bool required
 }
 
 void check_datum(const TinkerDatum& datum, const std::string& where, std::vector<std::string>& problems) {
+  if (datum.tokens.empty()) return problems.push_back(where + "expected at least one token in model_input");
   const std::size_t before = problems.size();
   for (const char* name : {"target_tokens", "mask", "logprobs", "group", "score"})
     check_list(datum, name, true, where, problems);
@@ -105,8 +105,8 @@ Json turns_of(const TinkerDatum& datum, const MeasuredSequence& sequence) {
   std::vector<int> begins;
   for (std::size_t k = 0; k < sequence.targets.size(); ++k) {
     const int token = sequence.targets[k];
-    const bool goes_on = k > 0 && sequence.targets[k - 1] == token - 1;
-    if (!goes_on || (!turn.empty() && turn[token - 1] != turn[token - 2])) begins.push_back(token);
+    const bool adjoins = k > 0 && sequence.targets[k - 1] == token - 1;
+    if (!adjoins || (!turn.empty() && turn[token - 1] != turn[token - 2])) begins.push_back(token);
   }
   Json turns = Json::array();
   for (std::size_t t = 0; t < begins.size(); ++t) {
@@ -186,8 +186,12 @@ Result<CreditedRows> credited(const ForwardBackwardRequest& request, const Model
                               int most_rows) {
   const CreditRequest wanted = credit_request(request);
   CARNOT_ASSIGN_OR_RETURN(const Method method, read_method(wanted));
-  if (method.objective.value_coefficient > 0)
+  const ObjectiveOptions& objective = method.objective;
+  if (objective.value_coefficient > 0)
     return Error{"loss_fn: " + request.loss + " needs a critic, which this API does not have"};
+  if (objective.reduction == Reduction::TokenSumOverConstant && objective.reduction_constant == 0)
+    return Error{"loss_fn_config: objective.reduction_constant: expected the divisor, which " + request.loss +
+                 " needs"};
   std::vector<Json> rows;
   std::vector<MeasuredSequence> sequences;
   for (std::size_t i = 0; i < request.data.size(); ++i) {
@@ -213,14 +217,7 @@ class MethodPass {
   void take(const MicroBatch& batch) {
     if (batch.targets_T.numel() == 0) return;
     const ObjectiveOptions& objective = rows_.method.objective;
-    const at::Tensor hidden = policy_.hidden(batch.tokens_R, batch.positions_R, batch.plan)
-                                  .index_select(0, batch.rows_T.to(policy_.options().device()));
-    const auto statistics =
-        token_statistics(hidden, policy_, batch.targets_T, {.entropy_clamp = objective.entropy_clamp});
-    LossInputs inputs = batch.inputs;
-    inputs.logprob_T = statistics.logprob_T;
-    inputs.entropy_T = statistics.entropy_T;
-    inputs.clamped_entropy_T = statistics.clamped_entropy_T;
+    const LossInputs inputs = policy_inputs(policy_, batch, {.entropy_clamp = objective.entropy_clamp});
     const Loss loss = policy_loss(objective, inputs, batch.step);
     if (!request_.forward_only) loss.total.backward();
     loss_ += loss.total.item<double>();
@@ -228,7 +225,7 @@ class MethodPass {
       metrics_[metric.name].first += metric.sum;
       metrics_[metric.name].second += metric.count;
     }
-    const std::vector<double> log_probs = to_doubles(statistics.logprob_T.detach());
+    const std::vector<double> log_probs = to_doubles(inputs.logprob_T.detach());
     for (std::size_t t = 0; t < log_probs.size(); ++t) put(batch.places[t], log_probs[t]);
   }
 

@@ -135,13 +135,14 @@ struct MethodCase {
 };
 
 class MethodLoss : public ::testing::TestWithParam<MethodCase> {};
-INSTANTIATE_TEST_SUITE_P(Methods, MethodLoss,
-                         ::testing::Values(MethodCase{"grpo"},
-                                           MethodCase{"grpo + aem", {{"aem.lambda", 0.5}}, {"aem.lambda=0.5"}},
-                                           MethodCase{"gspo"},
-                                           MethodCase{"dapo", {{"filter.name", "none"}}, {"filter.name=none"}},
-                                           MethodCase{"rloo"}, MethodCase{"grpo + actfocus"}, MethodCase{"a2tgpo"},
-                                           MethodCase{"igpo"}, MethodCase{"aepo"}));
+INSTANTIATE_TEST_SUITE_P(
+    Methods, MethodLoss,
+    ::testing::Values(MethodCase{"grpo"}, MethodCase{"grpo + aem", {{"aem.lambda", 0.5}}, {"aem.lambda=0.5"}},
+                      MethodCase{"gspo"}, MethodCase{"dapo", {{"filter.name", "none"}}, {"filter.name=none"}},
+                      MethodCase{"rloo"},
+                      MethodCase{
+                          "dr_grpo", {{"objective.reduction_constant", 40.0}}, {"objective.reduction_constant=40"}},
+                      MethodCase{"grpo + actfocus"}, MethodCase{"a2tgpo"}, MethodCase{"igpo"}, MethodCase{"aepo"}));
 
 TEST_P(MethodLoss, HasTheGradientThatCreditExplains) {
   ForwardBackwardRequest request = trajectories_of(GetParam().method);
@@ -175,6 +176,10 @@ TEST(MethodLossRequest, SaysAllThatIsMissing) {
                                     HasSubstr("data[2].loss_fn_inputs: logprobs: expected a number for each"),
                                     HasSubstr("data[3].loss_fn_inputs: target_tokens[0]: expected the next token")));
   EXPECT_THAT(error(trajectories_of("ppo_critic")), HasSubstr("or a method of Carnot"));
+  request = trajectories_of("grpo");
+  request.data[2] = {};
+  EXPECT_THAT(error(request), HasSubstr("data[2].loss_fn_inputs: expected at least one token"));
+  EXPECT_THAT(error(trajectories_of("dr_grpo")), HasSubstr("objective.reduction_constant: expected the divisor"));
   request = trajectories_of("grpo + aem");
   request.settings = {{"aem.lamda", 1.0}};
   EXPECT_THAT(error(request), HasSubstr("aem.lamda"));

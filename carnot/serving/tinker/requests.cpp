@@ -179,12 +179,15 @@ Result<SaveWeightsRequest> parse_save_weights(std::string_view body) {
     fields.read("path", request.name);
     fields.read("overwrite", request.overwrite);
     fields.read_whole("sampling_session_seq_id", request.sampling_session_seq_id);
+    const Json* kind = fields.find("kind");
+    if (kind != nullptr && *kind != "snapshot") fields.expected("kind", "snapshot");
   });
 }
 
 Result<LoadWeightsRequest> parse_load_weights(std::string_view body) {
   return parse<LoadWeightsRequest>(body, [](const JsonFields& fields, LoadWeightsRequest& request) {
     read_name(fields, "path", request.path);
+    fields.read("base_model", request.base_model);
     fields.read("optimizer", request.optimizer);
     fields.read("model_id", request.model_id);
     if (!request.model_id.empty()) return read_sequence(fields, "seq_id", request.seq_id);

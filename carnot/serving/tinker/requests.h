@@ -43,7 +43,7 @@ struct OptimStepRequest {
 };
 Result<OptimStepRequest> parse_optim_step(std::string_view body);
 
-/// `save_weights` and `save_weights_for_sampler`.
+/// `save_weights` and `save_weights_for_sampler`; not the kind `inflight`, whose weights change under a sampler.
 struct SaveWeightsRequest {
   std::string model_id{};
   std::int64_t seq_id = 0;
@@ -60,6 +60,7 @@ struct LoadWeightsRequest {
   std::int64_t model_seq_id = 0;
   std::int64_t seq_id = 0;
   std::string path{};
+  std::string base_model{};  ///< that it must have been trained on; empty: as the weights say
   bool optimizer = false;
 };
 Result<LoadWeightsRequest> parse_load_weights(std::string_view body);

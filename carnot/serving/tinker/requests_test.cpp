@@ -68,6 +68,8 @@ TEST(TinkerRequests, ReportAllThatIsWrongWithThemAtOnce) {
               HasSubstr("other optimizers are not supported"));
   EXPECT_THAT(error_of(parse_load_weights("{}")),
               AllOf(HasSubstr("path"), HasSubstr("session_id"), HasSubstr("model_seq_id")));
+  EXPECT_THAT(error_of(parse_save_weights(R"({"model_id": "m", "seq_id": 1, "kind": "inflight"})")),
+              HasSubstr("kind: expected snapshot, found \"inflight\""));
   EXPECT_THAT(error_of(parse_save_weights("[]")), HasSubstr("object"));
   EXPECT_THAT(error_of(parse_sampling_session(R"({"session_id": "s", "sampling_session_seq_id": 0})")),
               HasSubstr("expected base_model or model_path"));

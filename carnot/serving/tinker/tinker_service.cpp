@@ -125,9 +125,13 @@ TinkerAnswer<std::string> TinkerService::submit_new(const std::string& model_id,
   return submitted;
 }
 
+std::optional<TinkerRefusal> TinkerService::check_base(const std::string& name) const {
+  if (name == options_.name) return std::nullopt;
+  return TinkerRefusal{.message = "base_model: expected '" + options_.name + "', found '" + name + "'"};
+}
+
 TinkerAnswer<std::string> TinkerService::create_model(const CreateModelRequest& request) {
-  if (request.base_model != options_.name)
-    return TinkerRefusal{.message = "base_model: expected '" + options_.name + "', found '" + request.base_model + "'"};
+  if (auto refused = check_base(request.base_model)) return *refused;
   const std::string model_id = request.session_id + ":train:" + text_of(request.model_seq_id);
   const auto adapter = std::make_shared<std::unique_ptr<TrainedAdapter>>();
   const LoraOptions lora = lora_of(request);
@@ -151,6 +155,8 @@ Result<LoraOptions> TinkerService::lora_of_weights(const SavedWeights& weights) 
 }
 
 TinkerAnswer<std::string> TinkerService::load_weights(const LoadWeightsRequest& request) {
+  if (!request.base_model.empty())
+    if (auto refused = check_base(request.base_model)) return *refused;
   const auto weights = parse_weights_path(request.path);
   if (!weights) return TinkerRefusal{.message = "path: " + weights.error().message};
   const auto lora = lora_of_weights(*weights);
@@ -201,13 +207,13 @@ TinkerAnswer<std::string> TinkerService::save_weights(const SaveWeightsRequest& 
   });
 }
 
-void TinkerService::add_snapshot(const std::string& model_id, const std::string& sampling_session_id, Model policy) {
-  const auto shared = std::make_shared<Model>(std::move(policy));
+void TinkerService::add_snapshot(const std::string& model_id, const std::string& sampling_session_id,
+                                 const Model& policy) {
   const std::lock_guard lock(mutex_);
   const auto found = models_.find(model_id);
   if (found == models_.end()) return;
   samplers_[sampling_session_id] = {.session_id = found->second.session_id,
-                                    .sampler = std::make_shared<Sampler>([shared] { return Result<Model>(*shared); })};
+                                    .sampler = std::make_shared<Sampler>([policy] { return Result<Model>(policy); })};
   std::vector<std::string>& snapshots = found->second.snapshots;
   snapshots.push_back(sampling_session_id);
   if (snapshots.size() <= kMostSnapshots) return;
@@ -247,8 +253,8 @@ TinkerAnswer<std::string> TinkerService::create_sampling_session(const SamplingS
     if (const auto lora = lora_of_weights(*parsed); !lora)
       return TinkerRefusal{.status = 404, .message = lora.error().message};
     weights = std::move(*parsed);
-  } else if (request.base_model != options_.name) {
-    return TinkerRefusal{.message = "base_model: expected '" + options_.name + "', found '" + request.base_model + "'"};
+  } else if (auto refused = check_base(request.base_model)) {
+    return *refused;
   }
   const std::lock_guard lock(mutex_);
   if (!sessions_.contains(request.session_id)) return unknown("the session", request.session_id);

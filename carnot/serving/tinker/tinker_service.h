@@ -13,6 +13,8 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <variant>
+#include <vector>
 
 #include "carnot/serving/loaded_model.h"
 #include "carnot/serving/tinker/requests.h"
@@ -92,11 +94,12 @@ class TinkerService {
                                    std::function<TinkerReply(TrainedAdapter&)> work);
   /// The work that makes a model that add_model() has added.
   TinkerAnswer<std::string> submit_new(const std::string& model_id, std::function<TinkerReply()> make);
+  std::optional<TinkerRefusal> check_base(const std::string& name) const;
   std::optional<TinkerRefusal> add_model(const std::string& session_id, const std::string& model_id,
                                          const LoraOptions& lora, const Adapter& adapter);
 
   std::shared_ptr<Sampler> sampler_of(const std::optional<SavedWeights>& weights) const;
-  void add_snapshot(const std::string& model_id, const std::string& sampling_session_id, Model policy);
+  void add_snapshot(const std::string& model_id, const std::string& sampling_session_id, const Model& policy);
   void end_forgotten_sessions();
   void drop_session(const std::string& session_id);
 

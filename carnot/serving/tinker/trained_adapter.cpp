@@ -18,6 +18,7 @@
 #include "carnot/core/nn/token_statistics.h"
 #include "carnot/core/optim/local_optimizer.h"
 #include "carnot/core/rollout/log_prob_pass.h"
+#include "carnot/core/run/checkpoint.h"
 #include "carnot/core/run/trainer_state.h"
 #include "carnot/core/train/shard_work.h"
 #include "carnot/serving/tinker/losses.h"
@@ -98,15 +99,11 @@ OptimizerOptions options_of(const AdamParams& adam) {
           .max_grad_norm = adam.max_grad_norm > 0 ? adam.max_grad_norm : std::numeric_limits<double>::infinity()};
 }
 
-Status load_optimizer(Optimizer& optimizer, const fs::path& folder) {
+Status continue_optimizer(Optimizer& optimizer, const fs::path& folder) {
   const fs::path state_file = folder / kStateFile;
   CARNOT_ASSIGN_OR_RETURN(const auto text, read_file(state_file));
   CARNOT_ASSIGN_OR_RETURN(const auto state, parse_trainer_state(text, state_file.string()));
-  CARNOT_ASSIGN_OR_RETURN(const auto file, read_safetensors(folder / kOptimizerFile));
-  Optimizer::Tensors tensors;
-  for (const NamedTensor& named : file.tensors) tensors.emplace_back(named.name, named.tensor);
-  const UpdateCounts counts = state.optimizer.value_or(UpdateCounts{});
-  return optimizer.load_state(tensors, counts.updates, counts.skipped);
+  return load_optimizer(optimizer, folder / kOptimizerFile, state.optimizer.value_or(UpdateCounts{}));
 }
 
 bool alike(const OptimizerOptions& a, const OptimizerOptions& b) {
@@ -196,7 +193,7 @@ Status TrainedAdapter::load(const fs::path& folder, bool optimizer) {
   std::unique_ptr<Optimizer> continued;
   if (optimizer) {
     continued = make_optimizer(model_, options_);
-    CARNOT_RETURN_IF_ERROR(load_optimizer(*continued, folder));
+    CARNOT_RETURN_IF_ERROR(continue_optimizer(*continued, folder));
   }
   CARNOT_RETURN_IF_ERROR(copy_tensors(peft_tensors(model_), stored.tensors, weights.string()));
   for (const NamedTensor& weight : model_.adapters()) weight.tensor.mutable_grad() = at::Tensor();

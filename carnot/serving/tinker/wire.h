@@ -67,7 +67,7 @@ struct SampledText {
 
 struct SampleOutput {
   std::vector<SampledText> texts{};
-  std::optional<std::vector<float>> prompt_log_probs{};  ///< NaN where there is none
+  std::optional<std::vector<float>> prompt_log_probs{};  ///< NaN where not requested
 };
 
 std::string sample_bytes(const SampleOutput& output);

@@ -208,7 +208,7 @@ void bind_opening(nb::module_& module) {
   nb::class_<Opening>(module, "Opening", "How a conversation opens.")
       .def_prop_ro("messages", messages_of, "as chat templates and OpenAI's API take them")
       .def_prop_ro("tools", tools_of, "JSON schemas of the functions that the policy may call, in OpenAI's form")
-      .def_ro("system", &Opening::system, "empty if there is none")
+      .def_ro("system", &Opening::system, "may be empty")
       .def_ro("user", &Opening::user)
       .def_ro("assistant_prefix", &Opening::assistant_prefix,
               "every response starts with it; step() adds it where it is missing");
@@ -277,7 +277,7 @@ void bind_environments(nb::module_& module) {
       .def("make", &World::make, split, nb::arg("index") = 0,
            "Task `index` of a split (train or validation), the same each time.")
       .def("instance", &World::instance, nb::arg("seed"), "The task that `carnot env --seed` plays.")
-      .def("num_tasks", &World::num_tasks, split, "None where tasks are made without end.");
+      .def("num_tasks", &World::num_tasks, split, "None if tasks never run out.");
   module.def("make_environment", make_environment, name, nb::arg("options") = nb::dict(), nb::arg("seed") = 0, split,
              nb::arg("index") = 0, "World(name, options, seed).make(split, index)",
              nb::sig("def make_environment(name: str, options: dict[str, object] = {}, seed: int = 0, "
