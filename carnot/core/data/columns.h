@@ -23,13 +23,15 @@ enum class Column : std::uint8_t {
   EntropyReference,  ///< full softmax of the reference, nats
   Value,             ///< the critic's
   Reward,            ///< dense reward on this token
+  AdvantageOracle,   ///< of the token's turn, measured by continuations: V after it minus V before it
 };
-inline constexpr int kNumColumns = 10;
+inline constexpr int kNumColumns = 11;
 
 /// The fields of the rollout row (docs/trajectory_format.md), in the enum's order.
 inline constexpr std::array<std::string_view, kNumColumns> kColumnFields = {
     "logp_rollout", "entropy",    "logp_old",    "entropy_old", "logp",
-    "logp_ref",     "energy_ref", "entropy_ref", "value",       "reward"};
+    "logp_ref",     "energy_ref", "entropy_ref", "value",       "reward",
+    "advantage_oracle"};
 inline std::string_view name_of(Column column) { return kColumnFields[static_cast<std::size_t>(column)]; }
 
 /// The columns of one tree: values(column)[turn][offset in the turn].

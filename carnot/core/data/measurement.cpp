@@ -10,6 +10,7 @@ std::optional<Measurement> measurement_of(Column column) {
     case Column::EnergyReference:
     case Column::EntropyReference: return Measurement::Reference;
     case Column::Value: return Measurement::Values;
+    case Column::AdvantageOracle: return Measurement::Oracle;
     case Column::LogProbRollout:
     case Column::EntropyRollout:
     case Column::LogProbCurrent:

@@ -18,8 +18,9 @@ enum class Measurement : std::uint8_t {
   Reference,  ///< LogProbReference, EnergyReference and EntropyReference
   Values,     ///< Value
   InfoGain,   ///< Turn::info_gain: of the ground truth, at every turn boundary
+  Oracle,     ///< AdvantageOracle
 };
-inline constexpr std::string_view kMeasurementNames[] = {"old_policy", "reference", "values", "info_gain"};
+inline constexpr std::string_view kMeasurementNames[] = {"old_policy", "reference", "values", "info_gain", "oracle"};
 inline std::string_view name_of(Measurement measurement) {
   return kMeasurementNames[static_cast<std::size_t>(measurement)];
 }
