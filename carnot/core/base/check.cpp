@@ -8,4 +8,8 @@ void check_failed(const char* file, int line, const std::string& what) {
   throw CheckError(out.str());
 }
 
+void check_failed(const char* file, int line, const char* condition, const std::string& message) {
+  check_failed(file, line, std::string(condition) + ": " + message);
+}
+
 }  // namespace carnot::detail

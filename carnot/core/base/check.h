@@ -19,6 +19,7 @@ class CheckError : public std::logic_error {
 namespace detail {
 
 [[noreturn]] void check_failed(const char* file, int line, const std::string& what);
+[[noreturn]] void check_failed(const char* file, int line, const char* condition, const std::string& message);
 
 template <class A, class B>
 std::string both_values(const char* expression, const A& a, const B& b) {
@@ -30,9 +31,9 @@ std::string both_values(const char* expression, const A& a, const B& b) {
 }  // namespace detail
 }  // namespace carnot
 
-#define CARNOT_CHECK(condition, message)                                                                            \
-  do {                                                                                                              \
-    if (!(condition)) ::carnot::detail::check_failed(__FILE__, __LINE__, std::string(#condition ": ") + (message)); \
+#define CARNOT_CHECK(condition, message)                                                         \
+  do {                                                                                           \
+    if (!(condition)) ::carnot::detail::check_failed(__FILE__, __LINE__, #condition, (message)); \
   } while (false)
 
 #define CARNOT_CHECK_COMPARE_(a, op, b)                                                                       \
