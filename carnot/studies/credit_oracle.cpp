@@ -6,6 +6,7 @@
 
 #include "carnot/core/base/file.h"
 #include "carnot/core/base/stopwatch.h"
+#include "carnot/core/data/rollout_file.h"
 #include "carnot/core/rollout/continuations.h"
 #include "carnot/core/rollout/episode.h"
 #include "carnot/core/run/progress.h"
@@ -195,6 +196,8 @@ class CreditOracle final : public Analysis {
     input.control.out << "credit-oracle: " << runs.prediction(kept, speed) << "\n" << std::flush;
     CARNOT_ASSIGN_OR_RETURN(const auto continuations, runs.run(kept, input.control));
     const std::vector<StateValue> values = values_of(continuations);
+    CARNOT_RETURN_IF_ERROR(write_rollouts(groups, all, plan, values, *opened.bundle.tokenizer,
+                                          input.output / "credit-oracle.rollouts.jsonl"));
     AnalysisReport report =
         oracle_report({.all = all, .plan = plan, .values = values, .credits = credits, .seed = seed});
     add_failures(runs.failures(), report);
@@ -202,6 +205,24 @@ class CreditOracle final : public Analysis {
   }
 
  private:
+  /// The rollouts, with what was measured as a field.
+  static Status write_rollouts(std::vector<Group>& groups, std::span<const Trajectory> all, const OraclePlan& plan,
+                               std::span<const StateValue> values, const Tokenizer& tokenizer,
+                               const std::filesystem::path& path) {
+    for (const OracleTurn& turn : plan.turns) {
+      const Trajectory& one = all[static_cast<std::size_t>(turn.trajectory)];
+      const int number = one.turns[static_cast<std::size_t>(turn.turn)];
+      Tree& tree = groups[static_cast<std::size_t>(one.group_index)].trees[static_cast<std::size_t>(one.tree_index)];
+      const Turn& tokens = tree.turns[static_cast<std::size_t>(number)];
+      std::vector<double>& column =
+          tree.columns.edit(Column::AdvantageOracle, number, static_cast<int>(tokens.tokens.size()));
+      std::fill(column.begin() + tokens.sampled_begin, column.begin() + tokens.sampled_end,
+                advantage_of(turn, values).turn);
+    }
+    return write_file_atomically(
+        path, rollout_rows(groups, {}, [&](std::span<const TokenId> tokens) { return tokenizer.decode(tokens); }));
+  }
+
   static void add_failures(const std::vector<std::string>& failures, AnalysisReport& report) {
     if (failures.empty()) return;
     report.notes.push_back(std::to_string(failures.size()) +

@@ -25,6 +25,7 @@ class SharedMeasurements {
     const auto needed = measurements(method);
     if (needed.contains(Measurement::Reference)) CARNOT_RETURN_IF_ERROR(reference());
     if (needed.contains(Measurement::Values)) CARNOT_RETURN_IF_ERROR(values());
+    if (needed.contains(Measurement::Oracle)) return Error{"is what continuations measure here; leave it out"};
     return needed.contains(Measurement::InfoGain) ? gains(method.info_gain) : Status(Done{});
   }
 

@@ -19,7 +19,8 @@ namespace {
 
 /// Signals that the page shows.
 constexpr std::array kShown = {Column::EntropyRollout, Column::LogProbRollout,   Column::LogProbOld,
-                               Column::LogProbCurrent, Column::LogProbReference, Column::Value};
+                               Column::LogProbCurrent, Column::LogProbReference, Column::Value,
+                               Column::AdvantageOracle};
 
 template <class Value>
 void add_unless(OrderedJson& to, const char* name, const Value& value, const Value& usual) {
@@ -33,7 +34,16 @@ bool repeats_rollout(const Columns& columns, int turn) {
   return std::ranges::equal(columns.turn(Column::LogProbOld, turn), columns.turn(Column::LogProbRollout, turn), alike);
 }
 
-OrderedJson turn_json(const Tree& tree, int number, const Tokenizer* tokenizer) {
+void add_signal(OrderedJson& json, std::string_view name, const Turn& turn, const std::vector<double>& all) {
+  if (all.size() != turn.tokens.size()) return;
+  std::vector<OrderedJson> values;
+  for (int t = turn.sampled_begin; t < turn.sampled_end; ++t)
+    values.push_back(rounded(all[static_cast<std::size_t>(t)]));
+  add_list(json, name, values);
+}
+
+/// `after`: the same tree under later weights, or null.
+OrderedJson turn_json(const Tree& tree, const Tree* after, int number, const Tokenizer* tokenizer) {
   const Turn& turn = tree.turns[static_cast<std::size_t>(number)];
   OrderedJson json{
       {"parent", turn.parent}, {"tokens", turn.tokens}, {"sampled", {turn.sampled_begin, turn.sampled_end}}};
@@ -56,13 +66,10 @@ OrderedJson turn_json(const Tree& tree, int number, const Tokenizer* tokenizer) 
   for (const Column column : kShown) {
     if (number >= tree.columns.num_turns(column)) continue;
     if (column == Column::LogProbOld && repeats_rollout(tree.columns, number)) continue;
-    const std::vector<double>& all = tree.columns.turn(column, number);
-    if (all.size() != turn.tokens.size()) continue;
-    std::vector<OrderedJson> values;
-    for (int t = turn.sampled_begin; t < turn.sampled_end; ++t)
-      values.push_back(rounded(all[static_cast<std::size_t>(t)]));
-    add_list(json, name_of(column), values);
+    add_signal(json, name_of(column), turn, tree.columns.turn(column, number));
   }
+  if (after != nullptr && number < after->columns.num_turns(Column::LogProbOld))
+    add_signal(json, "logp_after", turn, after->columns.turn(Column::LogProbOld, number));
   return json;
 }
 
@@ -88,10 +95,12 @@ OrderedJson group_json(const ViewedGroup& viewed, const Tokenizer* tokenizer) {
   if (!group.ground_truth.empty()) json["truth"] = group.ground_truth;
   if (!group.info.empty()) json["info"] = group.info;
   OrderedJson trees = OrderedJson::array();
-  for (const Tree& tree : group.trees) {
+  for (std::size_t t = 0; t < group.trees.size(); ++t) {
+    const Tree& tree = group.trees[t];
+    const Tree* after = viewed.after ? &viewed.after->trees[t] : nullptr;
     OrderedJson turns = OrderedJson::array();
     for (std::size_t turn = 0; turn < tree.turns.size(); ++turn)
-      turns.push_back(turn_json(tree, static_cast<int>(turn), tokenizer));
+      turns.push_back(turn_json(tree, after, static_cast<int>(turn), tokenizer));
     trees.push_back({{"turns", std::move(turns)}, {"leaves", OrderedJson::array()}});
   }
   const std::vector<Trajectory> all = trajectories(std::span(&group, 1));
@@ -105,6 +114,7 @@ OrderedJson group_json(const ViewedGroup& viewed, const Tokenizer* tokenizer) {
 OrderedJson method_json(const MethodHead& method) {
   OrderedJson json{{"name", method.name}};
   for (const auto& [key, value] : method.objective) json["objective"][key] = value;
+  for (const auto& [key, value] : method.numbers) json["numbers"].push_back({key, value});
   if (!method.missing.empty()) json["missing"] = method.missing;
   return json;
 }
@@ -139,10 +149,12 @@ bool Page::add(const ViewedGroup& viewed, std::size_t bytes) {
   return true;
 }
 
-std::string Page::html(const PageHead& head) const {
+std::string Page::data(const PageHead& head) const {
   OrderedJson facts = OrderedJson::array(), methods = OrderedJson::array(), vocabulary;
   for (const MethodHead& method : head.methods) methods.push_back(method_json(method));
   for (const auto& [name, value] : head.facts) facts.push_back({name, value});
+  OrderedJson after = OrderedJson::object();
+  for (const auto& [step, checkpoint] : head.after) after[std::to_string(step)] = checkpoint;
   if (tokenizer_ != nullptr) {
     vocabulary = OrderedJson::object();
     for (const TokenId id : used_)
@@ -152,10 +164,16 @@ std::string Page::html(const PageHead& head) const {
                                            {"facts", facts},
                                            {"notes", head.notes},
                                            {"methods", methods},
+                                           {"steps", head.steps},
+                                           {"curves", head.curves},
+                                           {"after", after},
                                            {"vocabulary", vocabulary}});
   data.back() = ',';
-  data += "\n\"groups\": [\n" + groups_ + "\n]}\n";
-  return html_page({.style = kViewStyle, .data_id = "data", .data = data, .script = kViewScript});
+  return data + "\n\"groups\": [\n" + groups_ + "\n]}\n";
+}
+
+std::string view_html(std::string_view data, bool served) {
+  return html_page({.style = kViewStyle, .data_id = "data", .data = data, .script = kViewScript, .served = served});
 }
 
 }  // namespace carnot

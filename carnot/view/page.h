@@ -9,12 +9,14 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <set>
 #include <span>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "carnot/core/base/json.h"
 #include "carnot/core/data/tree.h"
 #include "carnot/core/text/tokenizer.h"
 #include "carnot/view/viewed_method.h"
@@ -33,6 +35,7 @@ std::vector<std::string> token_texts(std::span<const TokenId> tokens, const Toke
 struct MethodHead {
   std::string name{};
   std::vector<std::pair<std::string, std::string>> objective{};  ///< "clip_low", "0.2"
+  std::vector<std::pair<std::string, double>> numbers{};         ///< its numeric settings: "aem.lambda", 1
   std::string missing{};                                         ///< why it could not be computed; empty if it was
 };
 
@@ -42,6 +45,9 @@ struct PageHead {
   std::vector<std::pair<std::string, std::string>> facts{};  ///< "method", "grpo"
   std::vector<std::string> notes{};                          ///< what is not on the page, and why
   std::vector<MethodHead> methods{};                         ///< as ViewedGroup::methods
+  std::vector<std::int64_t> steps{};                         ///< all that have rollouts, on the page or not
+  std::map<std::int64_t, std::int64_t> after{};              ///< by step, that of the checkpoint of ViewedGroup::after
+  OrderedJson curves = OrderedJson::array();                 ///< run_curves()
 };
 
 /// A group of one step, and what methods make of its trajectories.
@@ -50,6 +56,7 @@ struct ViewedGroup {
   const Group* group = nullptr;
   std::size_t first = 0;  ///< number of its first trajectory in the lists of `methods`
   std::span<const ViewedMethod> methods{};
+  const Group* after = nullptr;  ///< the same, with LogProbOld under the weights after the step; null: not measured
 };
 
 class Page {
@@ -62,12 +69,16 @@ class Page {
 
   std::size_t bytes() const { return groups_.size(); }
 
-  std::string html(const PageHead& head) const;
+  /// The page's data: a JSON object of head, vocabulary and groups.
+  std::string data(const PageHead& head) const;
 
  private:
   const Tokenizer* tokenizer_;
   std::string groups_{};  ///< JSON of each, with commas between
   std::set<TokenId> used_{};
 };
+
+/// The page that shows such data. `served`: by `carnot view --follow`, which it asks for more.
+std::string view_html(std::string_view data, bool served);
 
 }  // namespace carnot

@@ -33,7 +33,7 @@ std::string data_text(const std::string& html) {
 }
 
 Json data_of(const Page& page, const PageHead& head = {}) {
-  return parse_json(data_text(page.html(head)), "page").value();
+  return parse_json(data_text(view_html(page.data(head), false)), "page").value();
 }
 
 /// The numbers of a list that may be written as its one value, as one for each turn of so many sampled tokens, or not
@@ -241,7 +241,7 @@ TEST(ViewPage, RunsNoScriptsFromModelOutput) {
   Page page(&small_tokenizer());
   EXPECT_TRUE(page.add({.group = &group}, kEnough));
   const PageHead head{.title = hostile, .facts = {{"method", hostile}}, .notes = {hostile}};
-  const std::string html = page.html(head), text = data_text(html);
+  const std::string html = view_html(page.data(head), false), text = data_text(html);
   EXPECT_THAT(text, Not(HasSubstr("<")));
   for (const char c : text) EXPECT_TRUE(static_cast<unsigned char>(c) >= 0x20 || c == '\n') << static_cast<int>(c);
   const Json data = parse_json(text, "page").value();

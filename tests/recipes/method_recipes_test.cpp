@@ -147,6 +147,7 @@ const std::map<std::string, Trace>& traces() {
       {"igpo", other_advantages},
       {"arpo", more_than("rollout/branches", 0)},
       {"tree_grpo", more_than("rollout/branches", 0)},
+      {"oracle", other_advantages},
       {"aepo", more_than("rollout/branches", 0)},
       {"aem", other_advantages},
       {"a2tgpo", clip_ranges_differ},

@@ -135,7 +135,10 @@ class ByteReader {
     bool there = false;
     get(there);
     value.reset();
-    if (there) get(value.emplace());
+    if (!there) return;
+    T item{};
+    get(item);
+    value = std::move(item);
   }
   template <class Key, class T>
   void get(std::map<Key, T>& items) {

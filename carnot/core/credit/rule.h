@@ -33,6 +33,7 @@ struct CreditRule {
       read{};
   /// The columns that `apply` needs on the sampled tokens of every included trajectory.
   std::vector<Column> columns{};
+  bool any_token = false;  ///< of those: tokens without a value are all right, so long as some have one
   bool info_gain = false;  ///< reads Turn::info_gain, on the turns that have it
   RuleKind kind = RuleKind::Base;
   bool needs_siblings = false;     ///< gives nothing to a trajectory that is alone in its group

@@ -29,9 +29,8 @@ inline constexpr int kNumColumns = 11;
 
 /// The fields of the rollout row (docs/trajectory_format.md), in the enum's order.
 inline constexpr std::array<std::string_view, kNumColumns> kColumnFields = {
-    "logp_rollout", "entropy",    "logp_old",    "entropy_old", "logp",
-    "logp_ref",     "energy_ref", "entropy_ref", "value",       "reward",
-    "advantage_oracle"};
+    "logp_rollout", "entropy", "logp_old", "entropy_old",     "logp", "logp_ref", "energy_ref",
+    "entropy_ref",  "value",   "reward",   "advantage_oracle"};
 inline std::string_view name_of(Column column) { return kColumnFields[static_cast<std::size_t>(column)]; }
 
 /// The columns of one tree: values(column)[turn][offset in the turn].

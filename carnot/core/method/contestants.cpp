@@ -78,8 +78,10 @@ Result<Contestant> parse_contestant(std::string_view entry) {
 }
 
 void add_all(std::vector<Contestant>& contestants) {
-  for (const MethodEntry& entry : methods())
+  for (const MethodEntry& entry : methods()) {
+    if (!entry.in_all) continue;
     contestants.push_back({.method = (entry.is_base() ? "" : "grpo + ") + std::string(entry.name), .from_all = true});
+  }
 }
 
 }  // namespace

@@ -3,8 +3,8 @@
 //   grpo, grpo + aem, a2tgpo [train.learning_rate=1e-4 objective.clip_high=0.3]
 //
 // Entries are separated by commas; settings of one entry follow its method in brackets. `all` is
-// every method there is: bases alone, add-ons after grpo. `sft [sft.steps=60]` is a control: demonstrations alone, from
-// the recipe's own policy.
+// every method but those for studies (MethodEntry::in_all): bases alone, add-ons after grpo. `sft [sft.steps=60]` is a
+// control: demonstrations alone, from the recipe's own policy.
 #pragma once
 
 #include <string>

@@ -35,6 +35,7 @@ struct Method {
   GroupFilter filter{};
   std::vector<CreditRule> credit{};
   InfoGainOptions info_gain{};  ///< how the gains that its rules read are measured
+  int continuations = 0;        ///< of each state, where its rules read Column::AdvantageOracle
   ObjectiveOptions objective{};
   std::vector<SettingProblem> problems{};  ///< the caller that builds the method refuses them
   std::vector<std::string> warnings{};     ///< combinations that work against each other, with the reason
@@ -67,6 +68,7 @@ struct MethodEntry {
   MethodKind kind;
   std::string_view paper;  ///< arXiv number
   std::string_view summary;
+  bool in_all = true;  ///< false: compared only where it is named
 
   bool is_base() const { return kind != MethodKind::AddOn; }
   bool is_add_on() const { return kind != MethodKind::Base; }

@@ -27,6 +27,8 @@ const std::vector<MethodEntry>& methods() {
       {CARNOT_METHOD(arpo), Either, "2507.19849", "rollouts branch where entropy rises after a tool's answer"},
       {CARNOT_METHOD(tree_grpo), Base, "2509.21240",
        "trees grown from random nodes; a leaf against its group and its tree"},
+      {CARNOT_METHOD(oracle), Base, "2410.01679", "what each turn changed, measured by continuations; for studies",
+       /*in_all=*/false},
       {CARNOT_METHOD(aepo), Either, "2510.14545", "entropy-balanced branching, clip and advantages"},
       {CARNOT_METHOD(aem), AddOn, "2605.00425", "advantages of responses scaled by how sure the policy was of them"},
       {CARNOT_METHOD(a2tgpo), Either, "2605.06200",

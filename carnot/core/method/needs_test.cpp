@@ -42,6 +42,7 @@ const Declared kDeclared[] = {
     {"igpo", {}, "old_policy reference info_gain"},
     {"arpo", {}, "old_policy"},
     {"tree_grpo", {}, "old_policy reference"},
+    {"oracle", {}, "old_policy oracle"},
     {"aepo", {}, "old_policy"},
     {"a2tgpo", {}, "old_policy info_gain"},
     {"dapo + gigpo", {}, "old_policy"},

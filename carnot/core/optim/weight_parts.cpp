@@ -58,11 +58,13 @@ WeightParts::WeightParts(std::vector<WeightPart> parts, const OptimizerOptions& 
     : options_(options), rule_(make_update_rule(options)) {
   const at::NoGradGuard no_grad;
   for (WeightPart& part : parts) {
-    const at::Tensor& values = part.values;
-    CARNOT_CHECK(values.is_contiguous(), part.name);
+    Slot& slot = slots_.emplace_back();
+    slot.part = std::move(part);
+    const at::Tensor& values = slot.part.values;
+    CARNOT_CHECK(values.is_contiguous(), slot.part.name);
     // detach() shares memory: stepping the master steps the weights.
-    Slot slot{.master = values.detach()};
-    for (const KeptTensor& kept : kept_tensors(*rule_, options, part.kind, values.scalar_type())) {
+    slot.master = values.detach();
+    for (const KeptTensor& kept : kept_tensors(*rule_, options, slot.part.kind, values.scalar_type())) {
       if (kept.suffix == kMaster) {
         slot.master = values.detach().to(kept.type);
         continue;
@@ -70,8 +72,6 @@ WeightParts::WeightParts(std::vector<WeightPart> parts, const OptimizerOptions& 
       slot.names.push_back(kept.suffix);
       slot.kept.push_back(at::zeros(values.sizes(), values.options().dtype(kept.type).requires_grad(false)));
     }
-    slot.part = std::move(part);
-    slots_.push_back(std::move(slot));
   }
 }
 

@@ -85,9 +85,17 @@ int first_unmeasured(const Trajectory& trajectory, Column column) {
   return -1;
 }
 
+bool has_measured_token(Column column, std::span<const Trajectory> all) {
+  return std::ranges::any_of(all, [column](const Trajectory& one) {
+    if (!one.leaf().is_included() || !one.tree->columns.has(column)) return false;
+    return !std::ranges::all_of(one.column(column), [](double value) { return std::isnan(value); });
+  });
+}
+
 /// Empty, or which row lacks what `need` names.
 std::string missing_column(const ColumnNeed& need, std::span<const Trajectory> all, const RolloutFile& file,
                            const std::string& name) {
+  if (need.any_token && has_measured_token(need.column, all)) return "";
   for (std::size_t i = 0; i < all.size(); ++i) {
     const int token = all[i].leaf().is_included() ? first_unmeasured(all[i], need.column) : -1;
     if (token < 0) continue;
@@ -128,7 +136,8 @@ Status check_fields(const CreditedRows& rows, std::span<const CreditRule> chain,
                     const std::string& name) {
   std::vector<ColumnNeed> needs;
   for (const CreditRule& rule : chain)
-    for (const Column column : rule.columns) needs.push_back({.column = column, .reader = rule.name});
+    for (const Column column : rule.columns)
+      needs.push_back({.column = column, .reader = rule.name, .any_token = rule.any_token});
   if (further)
     for (ColumnNeed& need : further(rows.method)) needs.push_back(std::move(need));
 
@@ -212,21 +221,13 @@ CreditTable credit_each_step(std::span<const CreditRule> chain, std::span<const 
 
 std::vector<CreditRule> chain_of(const Method& method) { return credit_chain(method, method.objective.kl_in_reward); }
 
-/// Puts what was recorded of the trajectories `members` in its place among those of all.
-void merge_record(RuleRecord& all, RuleRecord part, std::span<const int> members, std::size_t trajectories) {
-  for (std::size_t n = 0; n < members.size(); ++n) all.after[members[n]] = std::move(part.after[n]);
-  for (RuleReading& reading : part.readings) {
-    auto found = std::ranges::find(all.readings, reading.name, &RuleReading::name);
-    if (found == all.readings.end())
-      found =
-          all.readings.insert(found, {.name = reading.name, .values = std::vector<std::vector<double>>(trajectories)});
-    for (std::size_t n = 0; n < members.size(); ++n) found->values[members[n]] = std::move(reading.values[n]);
-  }
-}
+/// The methods of a request with their options, and what they compose to.
+struct ReadComposition {
+  MethodRecipe recipe{};
+  Method method{};
+};
 
-}  // namespace
-
-Result<Method> read_method(const CreditRequest& request) {
+Result<ReadComposition> read_composition(const CreditRequest& request) {
   const auto document =
       Document::parse("", "command line", {.overrides = request.overrides, .aliases = verl_aliases()});
   if (!document) return document.error();
@@ -243,7 +244,34 @@ Result<Method> read_method(const CreditRequest& request) {
   for (const UnreadKey& unread : recipe.unread_keys()) refuse_unread(reader, recipe, unread);
   for (const UnreadKey& unread : method.filter.unread_keys()) reader.unread("filter." + unread.key, unread.why);
   CARNOT_RETURN_IF_ERROR(reader.finish());
-  return method;
+  return ReadComposition{.recipe = std::move(recipe), .method = std::move(method)};
+}
+
+/// Puts what was recorded of the trajectories `members` in its place among those of all.
+void merge_record(RuleRecord& all, RuleRecord part, std::span<const int> members, std::size_t trajectories) {
+  for (std::size_t n = 0; n < members.size(); ++n) all.after[members[n]] = std::move(part.after[n]);
+  for (RuleReading& reading : part.readings) {
+    auto found = std::ranges::find(all.readings, reading.name, &RuleReading::name);
+    if (found == all.readings.end())
+      found =
+          all.readings.insert(found, {.name = reading.name, .values = std::vector<std::vector<double>>(trajectories)});
+    for (std::size_t n = 0; n < members.size(); ++n) found->values[members[n]] = std::move(reading.values[n]);
+  }
+}
+
+}  // namespace
+
+Result<Method> read_method(const CreditRequest& request) {
+  CARNOT_ASSIGN_OR_RETURN(auto read, read_composition(request));
+  return std::move(read.method);
+}
+
+Result<std::vector<FieldRow>> method_settings(const CreditRequest& request) {
+  CARNOT_ASSIGN_OR_RETURN(auto read, read_composition(request));
+  FieldTable table;
+  table.add("", read.recipe);
+  table.add("objective", read.method.objective);
+  return table.rows();
 }
 
 Result<CreditedRows> credit_rows(const CreditRequest& request, const FurtherNeeds& further) {

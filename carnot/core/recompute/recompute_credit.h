@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "carnot/core/base/result.h"
+#include "carnot/core/config/printer.h"
 #include "carnot/core/credit/chain_record.h"
 #include "carnot/core/data/rollout_file.h"
 #include "carnot/core/data/trajectory.h"
@@ -28,6 +29,9 @@ struct CreditRequest {
 /// The method of a request. Every problem at once.
 Result<Method> read_method(const CreditRequest& request);
 
+/// Its options and those of its objective, by the keys that a request takes: "aem.lambda", "objective.clip_low".
+Result<std::vector<FieldRow>> method_settings(const CreditRequest& request);
+
 /// A file's rows, and what a method decides about them. Can be moved, not copied: `all` points into `file`.
 struct CreditedRows {
   CreditedRows() = default;
@@ -44,6 +48,7 @@ struct CreditedRows {
 struct ColumnNeed {
   Column column = Column::Reward;
   std::string reader{};
+  bool any_token = false;  ///< some values suffice
 };
 
 /// What is read next to what the method's own rules read.

@@ -9,10 +9,10 @@
 
 namespace carnot {
 
-/// Opens the first training task and refuses a policy that branches if the environment can be neither cloned nor
-/// replayed, and tools that the chat format cannot offer. A failure of the environment is left to the rollout.
-/// `budget`: trajectories per task.
+/// Opens the first training task and refuses a policy that branches, and continuations from inside trajectories, if the
+/// environment can be neither cloned nor replayed, and tools that the chat format cannot offer. A failure of the
+/// environment is left to the rollout. `budget`: trajectories per task.
 Status check_compatible(const EnvironmentFactory& environment, const std::string& environment_name,
-                        const BranchPolicy& policy, int budget, const ChatFamily& chat);
+                        const BranchPolicy& policy, int budget, bool continues, const ChatFamily& chat);
 
 }  // namespace carnot

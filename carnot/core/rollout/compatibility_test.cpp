@@ -28,8 +28,9 @@ class ScriptedFactory : public EnvironmentFactory {
   ScriptedOptions options_;
 };
 
-std::string refusal(const ScriptedOptions& options, const BranchPolicy& policy, const ChatFamily& chat = small_chat()) {
-  const Status status = check_compatible(ScriptedFactory(options), "scripted", policy, 4, chat);
+std::string refusal(const ScriptedOptions& options, const BranchPolicy& policy, bool continues = false,
+                    const ChatFamily& chat = small_chat()) {
+  const Status status = check_compatible(ScriptedFactory(options), "scripted", policy, 4, continues, chat);
   return status ? "" : status.error().message;
 }
 
@@ -44,6 +45,12 @@ TEST(Compatibility, BranchingNeedsAnEnvironmentThatCanBeClonedOrReplayed) {
     EXPECT_EQ(refusal({.branching = Branching::Cloned}, *policy), "");
   }
   EXPECT_EQ(refusal({.branching = Branching::Refused}, *independent()), "");
+}
+
+TEST(Compatibility, ContinuingNeedsAnEnvironmentThatCanBeClonedOrReplayed) {
+  EXPECT_THAT(refusal({.branching = Branching::Refused}, *independent(), true),
+              ::testing::StartsWith("method: continues from inside trajectories, and env scripted"));
+  EXPECT_EQ(refusal({.branching = Branching::Replayed}, *independent(), true), "");
 }
 
 TEST(Compatibility, ToolsNeedAChatFormatThatOffersThem) {
@@ -66,7 +73,7 @@ TEST(Compatibility, ToolsNeedAChatFormatThatOffersThem) {
   };
   const ScriptedOptions options{.tools = {{.name = "look_up"}}};
   EXPECT_EQ(
-      refusal(options, *independent(), PlainChat(tokenizer)),
+      refusal(options, *independent(), false, PlainChat(tokenizer)),
       "env: scripted: the environment offers tools (look_up), and chat format plain has no way to offer tools; no "
       "format that has one fits this tokenizer (`carnot list chats` prints all)");
   EXPECT_EQ(refusal(options, *independent()), "");

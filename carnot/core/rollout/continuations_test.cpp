@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "carnot/core/base/statistics.h"
+#include "carnot/core/rollout/measured_advantage.h"
 #include "testing/scripted_rollout.h"
 
 namespace carnot {
@@ -220,6 +221,60 @@ TEST(Continuations, AnEnvironmentThatAnswersOtherwiseHasNoValues) {
     EXPECT_THAT(found.failures[0], ::testing::HasSubstr("otherwise than it did"));
     EXPECT_EQ(engine.free_blocks(), 500);
   }
+}
+
+std::vector<double> advantages_of(std::vector<Group> groups, const std::vector<RolloutTask>& tasks, int samples) {
+  HashRunner model(small_tokenizer().vocab_size(), 4000);
+  Engine engine(model, {.max_batch_tokens = 512});
+  const auto failures = measure_advantages(
+      {.engine = engine,
+       .chat = small_chat(),
+       .options = {.group_size = samples},
+       .seed = 5,
+       .task = [&](const Group& group) { return tasks[static_cast<std::size_t>(group.task_index)]; }},
+      groups);
+  EXPECT_THAT(failures, ::testing::IsEmpty());
+  std::vector<double> first_tokens;
+  for (const Trajectory& one : trajectories(groups))
+    for (int k = 0; k < one.num_turns(); ++k)
+      first_tokens.push_back(one.column(Column::AdvantageOracle)[static_cast<std::size_t>(one.sampled_begin(k))]);
+  return first_tokens;
+}
+
+TEST(MeasuredAdvantages, AreTheExactValueAfterATurnMinusTheExactValueBeforeIt) {
+  const SparseWorld world{.depth = 2, .one_in = 4};
+  const ExactValues exact(world);
+  const auto tasks = sparse_tasks(world, 2);
+  const Rollout recorded = roll_out_scripted(tasks, with_budget(40));
+  const std::vector<double> measured = advantages_of(recorded.groups, tasks, 400);
+  std::size_t next = 0;
+  double error = 0;
+  for (const Trajectory& one : trajectories(recorded.groups)) {
+    double sum = 0;
+    const double prompt = exact.value(start_of(one, 0).context, 0);
+    for (int k = 0; k < one.num_turns(); ++k) {
+      const double after =
+          k + 1 < one.num_turns() ? exact.value(start_of(one, k + 1).context, k + 1) : one.penalised_score();
+      const double advantage = after - exact.value(start_of(one, k).context, k);
+      EXPECT_NEAR(measured[next], advantage, 0.16) << one.leaf().trajectory_id << " turn " << k;
+      error += measured[next] - advantage;
+      sum += measured[next++];
+    }
+    EXPECT_NEAR(sum, one.penalised_score() - prompt, 0.1) << "they telescope";
+  }
+  EXPECT_LT(std::abs(error) / static_cast<double>(next), 0.03) << "no bias";
+}
+
+TEST(MeasuredAdvantages, OfAGroupDoNotDependOnOtherGroups) {
+  const SparseWorld world{.depth = 2, .one_in = 3};
+  const auto tasks = sparse_tasks(world, 3);
+  const Rollout recorded = roll_out_scripted(tasks, with_budget(6));
+  std::vector<double> apart;
+  for (const Group& group : recorded.groups) {
+    const auto own = advantages_of({group}, tasks, 8);
+    apart.insert(apart.end(), own.begin(), own.end());
+  }
+  EXPECT_EQ(advantages_of(recorded.groups, tasks, 8), apart);
 }
 
 }  // namespace

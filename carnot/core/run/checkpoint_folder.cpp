@@ -86,19 +86,6 @@ std::optional<std::int64_t> step_in(const std::string& name) {
   return is_step ? std::optional(step) : std::nullopt;
 }
 
-/// Steps that have a folder, the earliest first.
-Result<std::vector<std::int64_t>> steps_in(const fs::path& checkpoints) {
-  std::vector<std::int64_t> steps;
-  std::error_code reason;
-  if (!fs::exists(checkpoints, reason)) return steps;
-  fs::directory_iterator entries(checkpoints, reason);
-  for (; !reason && entries != fs::directory_iterator(); entries.increment(reason))
-    if (const auto step = step_in(entries->path().filename().string())) steps.push_back(*step);
-  if (reason) return Error{checkpoints.string() + ": cannot list: " + reason.message()};
-  std::sort(steps.begin(), steps.end());
-  return steps;
-}
-
 /// Empty, or what is wrong with one file of a manifest.
 std::string file_problem(const fs::path& path, const OrderedJson& entry) {
   const bool readable = entry.is_object() && entry.contains("size") && entry["size"].is_number_unsigned() &&
@@ -161,6 +148,18 @@ Status remove_checkpoint(const fs::path& path) {
 
 }  // namespace
 
+Result<std::vector<std::int64_t>> checkpoint_steps(const fs::path& checkpoints) {
+  std::vector<std::int64_t> steps;
+  std::error_code reason;
+  if (!fs::exists(checkpoints, reason)) return steps;
+  fs::directory_iterator entries(checkpoints, reason);
+  for (; !reason && entries != fs::directory_iterator(); entries.increment(reason))
+    if (const auto step = step_in(entries->path().filename().string())) steps.push_back(*step);
+  if (reason) return Error{checkpoints.string() + ": cannot list: " + reason.message()};
+  std::sort(steps.begin(), steps.end());
+  return steps;
+}
+
 bool lies_in(const fs::path& checkpoint, const fs::path& checkpoints) {
   std::error_code ignored;
   return fs::equivalent((fs::absolute(checkpoint) / "").lexically_normal().parent_path().parent_path(), checkpoints,
@@ -207,7 +206,7 @@ Result<std::int64_t> checkpoint_step(const fs::path& checkpoint) {
 }
 
 Result<std::optional<FoundCheckpoint>> latest_checkpoint(const fs::path& checkpoints) {
-  CARNOT_ASSIGN_OR_RETURN(const auto steps, steps_in(checkpoints));
+  CARNOT_ASSIGN_OR_RETURN(const auto steps, checkpoint_steps(checkpoints));
   FoundCheckpoint found;
   for (auto step = steps.rbegin(); step != steps.rend(); ++step) {
     found.step = *step;
@@ -229,13 +228,13 @@ Status repair_checkpoints(const fs::path& checkpoints) {
     if (is_leftover(entries->path().filename().string())) leftovers.push_back(entries->path());
   if (reason) return failure(checkpoints, "cannot list", reason);
   for (const fs::path& leftover : leftovers) CARNOT_RETURN_IF_ERROR(repair_leftover(checkpoints, leftover));
-  CARNOT_ASSIGN_OR_RETURN(const auto steps, steps_in(checkpoints));
+  CARNOT_ASSIGN_OR_RETURN(const auto steps, checkpoint_steps(checkpoints));
   if (steps.empty()) fs::remove(checkpoints / kPointer, reason);
   return reason ? failure(checkpoints / kPointer, "cannot remove", reason) : Status(Done{});
 }
 
 Result<std::vector<fs::path>> go_on_from(const fs::path& checkpoints, std::int64_t step, std::int64_t max_checkpoints) {
-  CARNOT_ASSIGN_OR_RETURN(const auto steps, steps_in(checkpoints));
+  CARNOT_ASSIGN_OR_RETURN(const auto steps, checkpoint_steps(checkpoints));
   std::vector<fs::path> later;
   for (const std::int64_t other : steps)
     if (other > step) later.push_back(checkpoint_path(checkpoints, other));
@@ -249,7 +248,7 @@ Result<std::vector<fs::path>> go_on_from(const fs::path& checkpoints, std::int64
 }
 
 Status thin_earlier_checkpoints(const fs::path& checkpoints, std::span<const std::string> files) {
-  CARNOT_ASSIGN_OR_RETURN(const auto steps, steps_in(checkpoints));
+  CARNOT_ASSIGN_OR_RETURN(const auto steps, checkpoint_steps(checkpoints));
   for (std::size_t i = 0; i + 1 < steps.size(); ++i) {
     const fs::path checkpoint = checkpoint_path(checkpoints, steps[i]);
     auto manifest = read_manifest(checkpoint);
@@ -265,7 +264,7 @@ Status thin_earlier_checkpoints(const fs::path& checkpoints, std::span<const std
 }
 
 Status prune_checkpoints(const fs::path& checkpoints, std::int64_t max_checkpoints) {
-  CARNOT_ASSIGN_OR_RETURN(const auto steps, steps_in(checkpoints));
+  CARNOT_ASSIGN_OR_RETURN(const auto steps, checkpoint_steps(checkpoints));
   const auto count = static_cast<std::int64_t>(steps.size());
   if (max_checkpoints <= 0) return Done{};
   for (std::int64_t i = 0; i < count - max_checkpoints; ++i)

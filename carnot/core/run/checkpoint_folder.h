@@ -38,6 +38,9 @@ Status write_checkpoint(const std::filesystem::path& checkpoints, std::int64_t s
 /// version, or that lists no files, says nothing and is refused.
 Status verify_checkpoint(const std::filesystem::path& checkpoint);
 
+/// Steps that have a folder, whole or not, the earliest first. None without `checkpoints`.
+Result<std::vector<std::int64_t>> checkpoint_steps(const std::filesystem::path& checkpoints);
+
 struct FoundCheckpoint {
   std::int64_t step = 0;
   std::filesystem::path path{};

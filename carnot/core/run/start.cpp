@@ -34,7 +34,8 @@ Status open_model(StartedRun& started, Recipe& recipe, MemoryStage stage, const 
   CARNOT_ASSIGN_OR_RETURN(started.bundle, ModelBundle::open(recipe, checkpoint));
   if (stage != MemoryStage::Sft)
     CARNOT_RETURN_IF_ERROR(check_compatible(*recipe.environment, recipe.environment_name, *recipe.method.branch,
-                                            recipe.rollout.options.group_size, *started.bundle.chat));
+                                            recipe.rollout.options.group_size,
+                                            recipe.measurements().contains(Measurement::Oracle), *started.bundle.chat));
   if (!started.plan.recorded.empty()) CARNOT_RETURN_IF_ERROR(check_resumed_settings(recipe, started.plan.recorded));
   CARNOT_ASSIGN_OR_RETURN(started.demonstrations, sft_rows(recipe, started.bundle, stage));
   CARNOT_ASSIGN_OR_RETURN(started.predicted_memory, predict_memory(recipe, started.bundle.config, stage, ranks));

@@ -7,6 +7,7 @@
 #include "carnot/core/base/byte_stream.h"
 #include "carnot/core/base/check.h"
 #include "carnot/core/data/group_bytes.h"
+#include "carnot/core/rank/shares.h"
 #include "carnot/core/rollout/rollout_bytes.h"
 
 namespace carnot {

@@ -15,6 +15,7 @@
 #include "carnot/core/nn/token_statistics.h"
 #include "carnot/core/rollout/info_gain.h"
 #include "carnot/core/rollout/measure.h"
+#include "carnot/core/rollout/measured_advantage.h"
 #include "carnot/core/train/control_reward.h"
 #include "carnot/core/train/infra_failures.h"
 #include "carnot/core/train/step_metrics.h"
@@ -114,27 +115,6 @@ void compare_with_rollout(const LossInputs& inputs, BatchReport& report) {
 
 }  // namespace
 
-StepTasks step_tasks(const Recipe& recipe, std::int64_t step, int refill, std::int64_t policy_version) {
-  const std::int64_t groups = recipe.train.groups_per_step;
-  return {.first_task = (refill * recipe.train.steps + step) * groups,
-          .groups = groups,
-          .key = {.seed = derive_seed(static_cast<std::uint64_t>(recipe.run.seed), "rollout"),
-                  .step = step,
-                  .first_group = static_cast<std::uint64_t>(refill * groups),
-                  .policy_version = static_cast<int>(policy_version)}};
-}
-
-std::vector<RolloutTask> rollout_tasks(const Recipe& recipe, const StepTasks& tasks) {
-  const EnvironmentFactory& environment = *recipe.environment;
-  std::vector<RolloutTask> all;
-  for (std::int64_t index = tasks.first_task; index < tasks.first_task + tasks.groups; ++index)
-    all.push_back({.uid = "train_" + std::to_string(index),
-                   .environment = recipe.environment_name,
-                   .task_index = index,
-                   .make = [&environment, index] { return environment.make(Split::Train, index); }});
-  return all;
-}
-
 Trainer::Trainer(Recipe& recipe, ModelBundle& bundle, Collectives& collectives)
     : recipe_(recipe),
       bundle_(bundle),
@@ -228,7 +208,7 @@ std::optional<TrainingStep> Trainer::roll_out_and_measure(std::int64_t step, con
   TrainingStep out;
   Clock clock;
   if (!roll_out_groups(step, events, out, clock)) return std::nullopt;
-  measure(out.groups);
+  measure(out.groups, events);
   if (recipe_.measurements().contains(Measurement::OldPolicy))
     out.metrics["rollout_corr/reused"] = old_log_probs().reused_share(out.groups);
   clock.lap(out.metrics, "score");
@@ -353,7 +333,7 @@ BatchReport Trainer::accumulate(const MicroBatch& batch) {
   return report;
 }
 
-void Trainer::measure(std::vector<Group>& groups) {
+void Trainer::measure(std::vector<Group>& groups, const RolloutEvents& events) {
   if (recipe_.measurements().empty()) return;
   // Each rank measures its share of the groups, by tokens: a token's numbers do not depend on what is measured with it.
   std::vector<std::int64_t> sizes;
@@ -362,14 +342,14 @@ void Trainer::measure(std::vector<Group>& groups) {
   std::vector<Group> own;
   for (std::size_t g = 0; g < groups.size(); ++g)
     if (owners[g] == collectives_.rank()) own.push_back(std::move(groups[g]));
-  measure_own(own);
+  measure_own(own, events);
   std::size_t next = 0;
   for (std::size_t g = 0; g < groups.size(); ++g)
     if (owners[g] == collectives_.rank()) groups[g] = std::move(own[next++]);
   gather_groups(collectives_, owners, groups, "signals");
 }
 
-void Trainer::measure_own(std::vector<Group>& groups) {
+void Trainer::measure_own(std::vector<Group>& groups, const RolloutEvents& events) {
   const LogProbPassOptions options{.max_tokens = recipe_.rollout.log_prob_tokens,
                                    .temperature = recipe_.rollout.options.sampling.temperature};
   for (const Measurement measurement : recipe_.measurements()) {
@@ -381,8 +361,22 @@ void Trainer::measure_own(std::vector<Group>& groups) {
         measure_info_gain(*bundle_.policy, *bundle_.tokenizer, groups, {.text = recipe_.answer_lead()},
                           recipe_.method.info_gain, options);
         break;
+      case Measurement::Oracle: measure_by_continuations(groups, events); break;
     }
   }
+}
+
+void Trainer::measure_by_continuations(std::vector<Group>& groups, const RolloutEvents& events) {
+  RolloutOptions options = recipe_.rollout.options;
+  options.group_size = recipe_.method.continuations;
+  const std::vector<std::string> failures =
+      measure_advantages({.engine = engine(),
+                          .chat = *bundle_.chat,
+                          .options = options,
+                          .seed = static_cast<std::uint64_t>(recipe_.run.seed),
+                          .task = [&](const Group& group) { return training_task(recipe_, group.task_index); }},
+                         groups, {.go_on = events.go_on});
+  warn_of_failures("continuations", failures);
 }
 
 }  // namespace carnot

@@ -22,6 +22,7 @@
 #include "carnot/core/train/recipe.h"
 #include "carnot/core/train/shard_work.h"
 #include "carnot/core/train/step_gather.h"
+#include "carnot/core/train/step_tasks.h"
 
 namespace carnot {
 
@@ -33,20 +34,6 @@ struct TrainingStep {
   std::vector<std::string> failures{};      ///< one sentence per InfraFailed trajectory
   Status trained = Done{};                  ///< fails if so many failed that no update was made
 };
-
-/// Some of a step's tasks: number first_task + i is group key.first_group + i of the step.
-struct StepTasks {
-  std::int64_t first_task = 0;
-  std::int64_t groups = 0;
-  RolloutKey key{};
-};
-
-/// Those of step `step`; `refill`: 0, or which of the batches after the first. Tasks are numbered through the run;
-/// refills take theirs from after the run's last step.
-StepTasks step_tasks(const Recipe& recipe, std::int64_t step, int refill, std::int64_t policy_version);
-
-/// What roll_out() gets for them. The recipe must outlive it.
-std::vector<RolloutTask> rollout_tasks(const Recipe& recipe, const StepTasks& tasks);
 
 /// Rolls out tasks elsewhere, with the policy's current weights or, if allowed, with older ones. It returns what
 /// roll_out() would return with those weights, apart from times; or it was stopped.
@@ -95,8 +82,9 @@ class Trainer {
   /// False if the events stopped it.
   bool roll_out_groups(std::int64_t step, const RolloutEvents& events, TrainingStep& out, Clock& clock);
   Rollout roll_out_once(std::int64_t step, int refill, const RolloutEvents& events);
-  void measure(std::vector<Group>& groups);
-  void measure_own(std::vector<Group>& groups);
+  void measure(std::vector<Group>& groups, const RolloutEvents& events);
+  void measure_own(std::vector<Group>& groups, const RolloutEvents& events);
+  void measure_by_continuations(std::vector<Group>& groups, const RolloutEvents& events);
   OldLogProbs old_log_probs() const { return {recipe_.rollout, *bundle_.policy, optimizer_->num_updates()}; }
   void adapt_coefficients(const TrainingStep& out);
   void use_coefficients();

@@ -1,6 +1,7 @@
 #include "carnot/retrieval/bm25/posting_runs.h"
 
 #include <algorithm>
+#include <fstream>
 
 #include "carnot/core/base/check.h"
 #include "carnot/core/base/file.h"

@@ -2,6 +2,7 @@
 
 #include <bit>
 #include <cstring>
+#include <span>
 
 #include "carnot/core/base/check.h"
 

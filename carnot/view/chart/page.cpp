@@ -26,9 +26,14 @@ std::string html_page(const HtmlPage& page) {
   std::string html =
       "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
       "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; base-uri 'none'; "
-      "form-action 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'\">\n"
-      "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<title>Carnot</title>\n<style>\n";
-  html.append(page.style).append("</style>\n</head>\n<body>\n<script type=\"application/json\" id=\"");
+      "form-action 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'";
+  if (page.served) html += "; connect-src 'self'";
+  html +=
+      "\">\n<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<title>Carnot</title>\n<style>\n";
+  html.append(page.style)
+      .append("</style>\n</head>\n<body")
+      .append(page.served ? " data-served" : "")
+      .append(">\n<script type=\"application/json\" id=\"");
   html.append(page.data_id).append("\">\n").append(inside_a_script(page.data)).append("</script>\n<script>\n");
   return html.append(page.script).append("</script>\n</body>\n</html>\n");
 }

@@ -13,9 +13,10 @@ struct HtmlPage {
   std::string_view data_id{};  ///< of the element that holds the data
   std::string_view data{};     ///< JSON; whatever its texts say, they end no element
   std::string_view script{};
+  bool served = false;  ///< by a program that the page may ask
 };
 
-/// The page. It may neither load anything nor send anything.
+/// The page. It may neither load anything nor send anything, except to the program that serves it.
 std::string html_page(const HtmlPage& page);
 
 /// The page of a report. Keys of its JSON object, each of them optional:

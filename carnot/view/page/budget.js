@@ -10,13 +10,16 @@ const kDivisions = [
   {name: "entropy", parts: ["< 0.05", "< 0.3", "< 1", "\u2265 1 nats"],
    of: (member, values) => values.entropy === null ? -1 : kBands.findIndex(band => values.entropy < band)},
   {name: "outcome", parts: ["success", "no success"], of: member => member.leaf.success ? 0 : 1},
+  {name: "moved", parts: ["as pushed", "against it"], of: (member, values) => !values.moved ? -1 : values.moved * push_of(values) > 0 ? 0 : 1},
 ];
 
-// The size of a token's signal: of its gradient's coefficient, or of its credit where that is not known.
-function signal_size(values) {
-  if (values.gradient !== null) return Math.abs(values.gradient);
-  return values.advantage === null ? 0 : Math.abs(values.advantage * (values.weight ?? 1));
+// Where the step pushed a token's log-probability, and how hard: minus its gradient, or its credit where that is not known.
+function push_of(values) {
+  if (values.gradient !== null) return -values.gradient;
+  return values.advantage === null ? 0 : values.advantage * (values.weight ?? 1);
 }
+
+const signal_size = values => Math.abs(push_of(values));
 
 function kind_at(turn, i) {
   return (turn.spans ?? []).find(([, first, last]) => i >= first && i < last)?.[0] ?? 1;
@@ -42,6 +45,7 @@ const percent = value => `${(100 * value).toFixed(0)} %`;
 
 // Shares of one division: a bar for each step, and the parts' names with their shares over all of them.
 function build_division(parent, division, by_step, whole) {
+  if (!whole.some(value => value > 0)) return;
   const box = add(parent, "div", "", "division"), total = whole.reduce((sum, value) => sum + value, 0);
   add(box, "span", division.name, "name");
   const bars = add(box, "div", "", "stack");

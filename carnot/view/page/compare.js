@@ -32,17 +32,24 @@ function disagreements(groups) {
   return found.sort((a, b) => b.opposed - a.opposed || Math.abs(b.first - b.second) - Math.abs(a.first - a.second));
 }
 
-function method_choices(choice_of) {
-  if (data.methods.length < 2) return;
+// The lists of methods; what was chosen stays if it can.
+function fill_methods() {
   const known = data.methods.map((method, i) => [String(i), method.missing ? method.name + " (signals missing)" : method.name, !!method.missing]);
-  kMethods.first = Math.max(0, data.methods.findIndex(method => !method.missing));
-  ui.method = choice_of("method", known, String(kMethods.first));
-  ui.other = choice_of("against", [["", "none"], ...known], "");
+  fill(ui.method, known);
+  fill(ui.other, [["", "none"], ...known]);
+  if (ui.method.selectedOptions[0]?.disabled) ui.method.value = String(Math.max(0, data.methods.findIndex(method => !method.missing)));
+  if (ui.other.selectedOptions[0]?.disabled) ui.other.value = "";
+  ui.method.parentNode.hidden = ui.other.parentNode.hidden = data.methods.length < 2;
+  read_methods();
+}
+
+function read_methods() {
+  kMethods.first = Number(ui.method.value);
+  kMethods.second = ui.other.value === "" || ui.other.value === ui.method.value ? null : Number(ui.other.value);
 }
 
 function methods_changed() {
-  kMethods.first = Number(ui.method.value);
-  kMethods.second = ui.other.value === "" || ui.other.value === ui.method.value ? null : Number(ui.other.value);
+  read_methods();
   if (kMethods.second !== null && kModes[state.mode].name !== "difference") state.mode = kModes.findIndex(mode => mode.name === "difference");
   build_budget();
   set_mode(state.mode);
@@ -52,7 +59,7 @@ function methods_changed() {
 
 // The next choice of a list that can be chosen.
 function next_choice(select) {
-  if (!select) return;
+  if (data.methods.length < 2) return;
   const options = [...select.options].filter(option => !option.disabled);
   select.value = options[(options.findIndex(option => option.value === select.value) + 1) % options.length].value;
   methods_changed();

@@ -20,7 +20,7 @@ function build_head() {
   const choice = (label, options) => {
     const select = add(add(head, "label", label + " "), "select");
     for (const [value, text] of options) add(select, "option", text).value = value;
-    select.addEventListener("change", () => { select.blur(); filter(); });
+    select.addEventListener("change", () => { select.blur(); chosen(); });
     return select;
   };
   const input = (label, className, type) => {
@@ -30,10 +30,8 @@ function build_head() {
     field.addEventListener("input", filter);
     return field;
   };
-  const leaves = data.groups.flatMap(group => members_of(group).map(member => member.leaf));
-  const words = values => [["", "any"], ...[...new Set(values)].map(value => [String(value), String(value)])];
-  ui.step = choice("step", words(data.groups.map(group => group.step)));
-  ui.outcome = choice("outcome", [...words(leaves.map(leaf => leaf.outcome)), ["+", "success"], ["-", "no success"]]);
+  ui.step = choice("step", []);
+  ui.outcome = choice("outcome", []);
   ui.least = input("score from", "number", "number");
   ui.most = input("to", "number", "number");
   ui.search = input("text", "search", "search");
@@ -42,10 +40,8 @@ function build_head() {
   ui.mode = add(add(head, "label", "colour "), "select");
   kModes.forEach((mode, i) => add(ui.mode, "option", mode.name).value = i);
   ui.mode.addEventListener("change", () => { ui.mode.blur(); set_mode(Number(ui.mode.value)); });
-  method_choices((label, options, chosen) => {
-    const select = add(add(head, "label", label + " "), "select");
-    for (const [value, text, disabled] of options) Object.assign(add(select, "option", text), {value, disabled: !!disabled});
-    select.value = chosen;
+  [ui.method, ui.other] = ["method", "against"].map(label => {
+    const field = add(head, "label", label + " "), select = add(field, "select");
     select.addEventListener("change", () => { select.blur(); methods_changed(); });
     return select;
   });
@@ -57,7 +53,40 @@ function build_head() {
   button("\u25d0", "light or dark (t)", turn_theme);
   button("?", "keys (?)", show_keys);
   ui.budget = add(bar, "div", "", "budget");
-  for (const note of data.notes) add(bar, "div", shown(note), "note");
+  ui.agreement = add(bar, "div", "", "agreement");
+  ui.curves = add(bar, "div", "", "curves");
+  if (kServed) build_live(bar);
+  ui.notes = add(bar, "div", "", "note");
+  build_notes();
+  fill_methods();
+  fill_choices();
+}
+
+function build_notes() {
+  ui.notes.replaceChildren();
+  for (const note of data.notes) add(ui.notes, "div", shown(note));
+}
+
+// Gives a list these choices, and keeps what was chosen if it is among them.
+function fill(select, choices) {
+  const chosen = select.value;
+  select.replaceChildren();
+  for (const [value, text, disabled] of choices) Object.assign(add(select, "option", text), {value, disabled: !!disabled});
+  if (choices.some(([value]) => value === chosen)) select.value = chosen;
+}
+
+// Steps and outcomes. A served page can fetch the steps that it does not have.
+function fill_choices() {
+  const words = values => [["", "any"], ...[...new Set(values)].map(value => [String(value), String(value)])];
+  const leaves = data.groups.flatMap(group => members_of(group).map(member => member.leaf));
+  fill(ui.step, words(kServed ? data.steps : data.groups.map(group => group.step)));
+  fill(ui.outcome, [...words(leaves.map(leaf => leaf.outcome)), ["+", "success"], ["-", "no success"]]);
+}
+
+function chosen() {
+  const step = Number(ui.step.value);
+  if (kServed && ui.step.value && !data.groups.some(group => group.step === step)) load([step]);
+  else filter();
 }
 
 function turn_theme() { document.documentElement.classList.toggle("dark"); }

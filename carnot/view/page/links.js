@@ -22,7 +22,7 @@ function follow_link() {
   const parts = new URLSearchParams(location.hash.slice(1));
   const group = state.groups.findIndex(one => String(one.step) === parts.get("step") && one.uid === parts.get("group"));
   if (group < 0) return;
-  if (ui.method) {
+  if (data.methods.length > 1) {
     for (const [select, name] of [[ui.method, "method"], [ui.other, "against"]]) {
       const method = data.methods.findIndex(one => one.name === parts.get(name) && !one.missing);
       if (method >= 0) select.value = String(method);

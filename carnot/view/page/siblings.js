@@ -49,7 +49,21 @@ function summary_of(member, k, digits) {
   return parts.join(" \u00b7 ");
 }
 
-function build_member(parent, member, number_of, open) {
+const kTokensOfLine = 25;  // about
+
+// Opens a turn of so many tokens as an empty box of about their height, filled as it comes into view.
+function fill_when_seen(fold, box, tokens) {
+  fold.open = true;
+  box.style.minHeight = `${1.5 * tokens / kTokensOfLine}em`;
+  new IntersectionObserver(([entry], observer) => {
+    if (!entry.isIntersecting) return;
+    observer.disconnect();
+    fold.fill();
+    box.style.minHeight = "";
+  }, {root: ui.main, rootMargin: "1000px"}).observe(box);
+}
+
+function build_member(parent, member, number_of, open, many) {
   const card = add(parent, "article"), head = add(card, "div", "", "head"), {leaf} = member;
   add(head, "b", shown(leaf.id));
   add(head, "span", leaf.outcome + (leaf.success ? ", success" : ""), leaf.success ? "good" : counts(leaf) ? "" : "bad");
@@ -67,22 +81,25 @@ function build_member(parent, member, number_of, open) {
     add(fold, "summary", summary_of(member, k, short)).title = summary_of(member, k, number);
     const box = add(fold, "div", "", "text");
     fold.fill = () => { if (!box.firstChild) fill_turn(box, member, k); };
-    fold.addEventListener("toggle", () => { if (fold.open) fold.fill(); });
-    // What siblings share is folded, and so is everything where there is too much of it.
-    if (open && !(leaf.branch_turn > k)) { fold.fill(); fold.open = true; }
+    fold.addEventListener("toggle", () => { if (fold.open && !box.style.minHeight) fold.fill(); });
+    // What siblings share is folded, and so are all others where there is too much of it.
+    if (!open || leaf.branch_turn > k) return;
+    if (many) return fill_when_seen(fold, box, member.tree.turns[member.turns[k]].tokens.length);
+    fold.fill();
+    fold.open = true;
   });
   return card;
 }
 
 function show_group() {
   const group = state.groups[state.group];
+  mark_step();
   ui.main.replaceChildren();
-  [...ui.list.children].forEach((link, i) => link.classList.toggle("chosen", i === state.group));
   if (!group) {
     state.token = null;
     return show_waterfall();
   }
-  ui.list.children[state.group]?.scrollIntoView({block: "nearest"});
+  show_row(state.group);
   add(ui.main, "h2", `step ${group.step} \u00b7 ${shown(group.uid)}`);
   const facts = Object.entries(group.info ?? {}).map(([name, value]) => `${shown(name)} ${shown(value)}`);
   if (group.truth) facts.unshift("right: " + group.truth.map(shown).join(" | "));
@@ -95,7 +112,7 @@ function show_group() {
   const many = group.members.reduce((sum, member) => sum + member.tokens, 0) > kMostOpen;
   group.cards = group.members.map((member, i) => {
     if (state.single && i !== state.sibling) return null;
-    return build_member(box, member, i, !many || i === state.sibling);
+    return build_member(box, member, i, !many || i === state.sibling, many);
   });
   mark_sibling();
   show_waterfall();

@@ -37,6 +37,8 @@ function on_key(event) {
 if (matchMedia("(prefers-color-scheme: dark)").matches) turn_theme();
 build_head();
 ui.list = add(document.body, "nav");
+ui.list.addEventListener("scroll", show_rows);
+new ResizeObserver(show_rows).observe(ui.list);
 ui.main = add(document.body, "main");
 ui.side = add(document.body, "aside");
 ui.side.hidden = true;
@@ -54,4 +56,7 @@ document.addEventListener("keydown", on_key);
 addEventListener("hashchange", follow_link);
 filter();
 follow_link();
-setTimeout(build_budget);
+build_curves();
+prepare_search(data.groups);
+setTimeout(() => { build_budget(); build_agreement(); });
+if (kServed) look_for_steps();

@@ -2,9 +2,9 @@
 // one that holds the data.
 "use strict";
 
-const data = JSON.parse(document.getElementById("data").textContent);
+let data = JSON.parse(document.getElementById("data").textContent);
 const kKinds = ["template", "prompt", "think", "action", "observation"];
-const kSignals = ["entropy", "logp_rollout", "logp_old", "logp", "logp_ref", "value"];  // of turns
+const kSignals = ["entropy", "logp_rollout", "logp_old", "logp", "logp_after", "logp_ref", "value", "advantage_oracle"];  // of turns
 const kCredit = ["advantage", "weight", "clip_scale", "value_target", "ratio", "gradient"];  // of leaves, by method
 const kClip = {n: "none", l: "low", h: "high", d: "dual", m: "limit", "-": "not trained"};
 const kClipColours = {l: "#3b82d6", h: "#e0662f", d: "#9353c7", m: "#a07a2c"};
@@ -22,6 +22,7 @@ const kModes = [
   {name: "log-probability", of: at => at.logp_rollout === null ? null : -at.logp_rollout, scale: "high", colours: [kOrange], sign: -1, unit: "nats"},
   {name: "value", of: at => at.value, scale: "both", colours: [kOrange, kBlue]},
   {name: "moved", of: at => at.moved, scale: "both", colours: [kOrange, kBlue], unit: "nats"},
+  {name: "measured advantage", of: at => at.advantage_oracle, scale: "both", colours: [kOrange, kBlue]},
   {name: "difference", of: at => at.difference, scale: "both", colours: [kOrange, kBlue]},
   {name: "no colour", of: () => null, scale: "none"},
 ];
@@ -74,10 +75,11 @@ function members_of(group) {
   }));
 }
 
-// How far the step's earlier updates moved the token before its last one; null if rows do not say.
-function moved_of({logp, logp_old, logp_rollout}) {
-  const old = logp_old ?? logp_rollout;
-  return logp === null || old === null ? null : logp - old;
+// How far the step moved the token's log-probability, up to the checkpoint that measured it; else how far its earlier
+// updates did, before the last; null if neither is known.
+function moved_of({logp_after, logp, logp_old, logp_rollout}) {
+  const old = logp_old ?? logp_rollout, now = logp_after ?? logp;
+  return now === null || old === null ? null : now - old;
 }
 
 // Advantage times weight by the first method minus the second's; null if one of them gives none.

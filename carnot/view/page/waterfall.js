@@ -127,6 +127,13 @@ function close_token() {
   write_link();
 }
 
+// What `moved` is measured over.
+function mover_of(group, values) {
+  const checkpoint = data.after[group.step];
+  if (values.logp_after === null) return "The step's earlier updates";
+  return checkpoint === group.step ? "The step" : `The steps ${group.step} to ${checkpoint}`;
+}
+
 function show_waterfall() {
   ui.main.querySelector("i.picked")?.classList.remove("picked");
   ui.side.replaceChildren();
@@ -149,7 +156,7 @@ function show_waterfall() {
   }
   const rank = values.gradient === null ? null : rank_of(group, values.gradient, kMethods.first);
   if (rank !== null) add(ui.side, "p", `Larger than the signal of ${rank.toFixed(0)} % of the group's trained tokens.`, "dim");
-  if (values.moved) add(ui.side, "p", `The step's earlier updates moved its log-probability by ${signed(values.moved)} nats` +
+  if (values.moved) add(ui.side, "p", `${mover_of(group, values)} moved its log-probability by ${signed(values.moved)} nats` +
     (values.gradient ? `, ${values.moved * -values.gradient > 0 ? "in the direction of" : "against"} its signal.` : "."), "dim");
   if (!credit_of(member.leaf).chain) add(ui.side, "p", counts(member.leaf) ? "The rules of the method are not known here." : "Excluded: this trajectory gets no credit.", "dim");
   const signals = kSignals.filter(name => values[name] !== null).map(name => `${name} ${number(values[name])}`);

@@ -1,17 +1,16 @@
-#!/usr/bin/env python3
-"""Opens pages of `carnot view` in headless Chromium, presses the keys, and compares what is shown with the rows.
+"""Pages of `carnot view` in headless Chromium: keys are pressed, and what is shown is compared with the rows.
 
-Run from the repository root, once build/carnot is built, with Debian's package `chromium` and:
-    pip install -r tools/checks/requirements_view.txt
-    python3 tools/checks/view_page.py RUN [PICTURE.png]
+    python3 page_test.py CARNOT WORK_FOLDER [RUN [PICTURE.png]]
 
-RUN is a run folder. One page is of that run, one of a copy of its rows in which every string is hostile. PICTURE is a
-screenshot of the first page.
+Needs Debian's package `chromium`, and a Python with playwright (tools/install_test_packages.sh). Without RUN, a run
+folder, small runs are trained. One page is of the run, one of a copy of its rows in which every string is hostile, one
+is served while the run seems to go on. PICTURE is a screenshot of the first page.
 """
 
 import json
 import pathlib
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -21,8 +20,21 @@ from playwright.sync_api import sync_playwright
 HOSTILE = "</script><script>window.hacked = 1</script><img src=x onerror='window.hacked = 1'>\x1b[2J\u202e"
 
 
+CARNOT = sys.argv[1]
+RECIPE = """
+run_folder: {folder}
+env: {{name: search_qa, train_worlds: 1, held_out_worlds: 1}}
+model: {{hidden_size: 32, intermediate_size: 64, num_layers: 2, num_heads: 2, num_kv_heads: 1, head_dim: 16}}
+sft: {{steps: 100, learning_rate: 3e-3, batch_tokens: 1024}}
+method: {method}
+rollout: {{group_size: 4}}
+train: {{steps: 3, groups_per_step: 4, minibatches: 2, save_every: 1, max_checkpoints: 0}}
+eval: {{tasks: 20, every: 1}}
+"""
+
+
 def carnot(*arguments):
-    subprocess.run(["build/carnot", *map(str, arguments)], check=True, stdout=subprocess.DEVNULL)
+    subprocess.run([CARNOT, *map(str, arguments)], check=True, stdout=subprocess.DEVNULL)
 
 
 def rows_of(run, step):
@@ -34,16 +46,18 @@ def rows_of(run, step):
 
 
 class Opened:
-    """A page, with its errors, dialogs and outside requests."""
+    """A page, a file's or a server's, with its errors, dialogs and outside requests."""
 
     def __init__(self, browser, path, **settings):
+        address = path if isinstance(path, str) else f"file://{path.resolve()}"
+        own = address if isinstance(path, str) else "file:"
         self.page = browser.new_page(viewport={"width": 1500, "height": 900}, **settings)
         self.problems = []
         self.page.on("console", lambda message: self.problems.append(message.text))
         self.page.on("pageerror", lambda error: self.problems.append(str(error)))
         self.page.on("dialog", lambda dialog: self.problems.append("a dialog"))
-        self.page.on("request", lambda request: request.url.startswith("file:") or self.problems.append(request.url))
-        self.page.goto(f"file://{path.resolve()}")
+        self.page.on("request", lambda request: request.url.startswith(own) or self.problems.append(request.url))
+        self.page.goto(address)
 
     def press(self, *keys):
         for key in keys:
@@ -109,13 +123,13 @@ def check_keys(opened, groups):
     assert "entropy" in page.locator("#token").text_content()
     page.locator("select").nth(1).select_option("+")
     successes = sum(any(row["success"] for row in rows) for rows in groups)
-    assert opened.count("nav a") == successes, (opened.count("nav a"), successes)
+    assert opened.page.evaluate("state.groups.length") == successes, successes
     page.locator("select").nth(1).select_option("")
     opened.press("/")
     page.keyboard.type("a string that does not occur")
-    assert opened.count("nav a") == 0 and opened.count("article") == 0
+    assert opened.page.evaluate("state.groups.length") == 0 and opened.count("nav a") == 0 and opened.count("article") == 0
     page.locator("input.search").fill("")
-    assert opened.count("nav a") == len(groups)
+    assert opened.page.evaluate("state.groups.length") == len(groups)
 
 
 def check_waterfall(opened, groups):
@@ -158,30 +172,42 @@ def check_waterfall(opened, groups):
     opened.press("Escape")
 
 
+def turn_means(run, step, method, scratch):
+    """Mean advantage times weight of each turn, by trajectory, as `carnot credit` computes them."""
+    name, _, settings = method.partition(" [")
+    carnot("credit", run, "--step", step, "--method", name, "--output", scratch / "credit.jsonl",
+           *settings.rstrip("]").split())
+    means = {}
+    for line in (scratch / "credit.jsonl").read_text().splitlines():
+        row = json.loads(line)
+        for turn in row["turns"]:
+            values = [row["advantage"][t] * row["weight"][t] for t in range(turn["start"], turn["end"])
+                      if row["loss_mask"][t] and row["valid"]]
+            means.setdefault(row["traj_id"], []).append(sum(values) / len(values) if values else None)
+    return means
+
+
+def check_credit(page, run, step, methods, scratch):
+    """The page has the credit of `carnot credit` for each method; returns it."""
+    credit = page.evaluate("""([step, count]) => Array.from({length: count}, (_, method) => Object.fromEntries(data.groups
+        .filter(group => group.step === step).flatMap(members_of).map(member =>
+        [member.leaf.id, member.turns.map((_, k) => turn_credit(member, k, method))])))""".strip(), [step, len(methods)])
+    expected = [turn_means(run, step, method, scratch) for method in methods]
+    for shown, means in zip(credit, expected, strict=True):
+        assert shown.keys() == means.keys()
+        for name, values in means.items():
+            for a, b in zip(shown[name], values, strict=True):
+                assert (a is None) == (b is None) and (a is None or abs(a - b) <= 1e-4 * (1e-6 + abs(b))), (name, a, b)
+    return expected
+
+
 def check_methods(browser, run, step, scratch):
     """Two methods on the same rows: each one's credit is that of `carnot credit`, and places of opposite signs come first."""
     methods = ["grpo", "grpo + gigpo"]
     carnot("view", run, "--steps", step, "--output", scratch / "methods.html", "--methods", ", ".join(methods) + ", ppo")
     opened = Opened(browser, scratch / "methods.html")
     page = opened.page
-    credit = page.evaluate("""[0, 1].map(method => Object.fromEntries(data.groups.flatMap(members_of).map(member =>
-        [member.leaf.id, member.turns.map((_, k) => turn_credit(member, k, method))])))""")
-    expected = []
-    for method in methods:
-        carnot("credit", run, "--step", step, "--method", method, "--output", scratch / "credit.jsonl")
-        means = {}
-        for line in (scratch / "credit.jsonl").read_text().splitlines():
-            row = json.loads(line)
-            for turn in row["turns"]:
-                values = [row["advantage"][t] * row["weight"][t] for t in range(turn["start"], turn["end"])
-                          if row["loss_mask"][t] and row["valid"]]
-                means.setdefault(row["traj_id"], []).append(sum(values) / len(values) if values else None)
-        expected.append(means)
-    for shown, means in zip(credit, expected):
-        assert shown.keys() == means.keys()
-        for name, values in means.items():
-            for a, b in zip(shown[name], values, strict=True):
-                assert (a is None) == (b is None) and (a is None or abs(a - b) <= 1e-4 * (1e-6 + abs(b))), (name, a, b)
+    expected = check_credit(page, run, step, methods, scratch)
     assert "value: this field is missing" in page.locator("header").text_content()
     assert page.locator("select").nth(4).locator("option:disabled").count() == 1
     page.locator("select").nth(5).select_option("1")
@@ -230,7 +256,7 @@ def check_budget(opened, groups):
     for sums, expected in zip((shown[0], shown[1], shown[3]), (role, turns, outcome)):
         for a, b in zip(sums, expected, strict=True):
             assert abs(a - b) <= 1e-3 * (1e-6 + sum(expected)), (sums, expected)
-    assert opened.page.locator(".division").count() == (4 if sum(role) else 0)
+    assert opened.page.locator(".division").count() in ((4, 5) if sum(role) else (0,))
 
 
 def check_task(browser, run, step, scratch):
@@ -302,36 +328,145 @@ def hostile_copy(run, folder, step):
     return len(rows_of(folder, step))
 
 
-def main(run, picture):
+def check_curves(opened, run):
+    """Each curve has a point for every step that has its metric, with its value; a click goes to the step."""
+    curves = {curve["name"]: curve["points"] for curve in opened.page.evaluate("data.curves")}
+    metrics = [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()]
+    scores = [[row["step"], row["critic/score/mean"]] for row in metrics if "critic/score/mean" in row]
+    assert len(curves["score"]) == len(scores)
+    for (step, value), (expected_step, expected) in zip(curves["score"], scores):
+        assert step == expected_step and abs(value - expected) <= 1e-4 * (1e-6 + abs(expected))
+    for _, value, low, high in curves["evaluation"]:
+        assert low <= value <= high
+    assert opened.count(".curve") == len(curves)
+
+
+def check_after(browser, run, scratch):
+    """Tokens under the weights after their step, as the next step's forward pass would have them: what the step moved."""
+    carnot("view", run, "--after", "--steps", "1,3", "--output", scratch / "after.html")
+    opened = Opened(browser, scratch / "after.html")
+    page = opened.page
+    assert page.evaluate("data.after") == {"1": 1, "3": 3}
+    moved = page.evaluate("""data.groups.flatMap(members_of).flatMap(member => {
+        const all = [];
+        each_sampled(member, at => all.push([at.moved, at.logp_after, at.logp_old ?? at.logp_rollout, push_of(at)]));
+        return all;
+      }).filter(([moved]) => moved !== null)""")
+    assert moved
+    for change, after, old, _ in moved:
+        assert abs(change - (after - old)) < 1e-9
+    pushed = sum(abs(push) for change, _, _, push in moved if change * push > 0)
+    against = sum(abs(push) for change, _, _, push in moved if change * push < 0)
+    assert pushed > against, (pushed, against)
+    assert "as pushed" in page.locator(".budget").text_content()
+    opened.close()
+
+
+class Server:
+    def __init__(self, *arguments):
+        self.process = subprocess.Popen([CARNOT, "view", *map(str, arguments), "--follow", "--port", "0"],
+                                        stdout=subprocess.PIPE, text=True)
+        self.address = self.process.stdout.readline().split()[0]
+
+    def end(self):
+        self.process.send_signal(signal.SIGINT)
+        assert self.process.wait() == 0, self.process.returncode
+
+
+def check_follow(browser, run, scratch):
+    """Steps appear as their files do; typed methods and sliders give the credit of `carnot credit`; a wrong method is
+    refused and changes nothing; the page outlives its server."""
+    growing = scratch / "growing"
+    shutil.copytree(run, growing)
+    for path in [growing / "summary.json", *growing.glob("rollouts/*")]:
+        path.unlink()
+    server = Server(growing)
+    opened = Opened(browser, server.address)
+    page = opened.page
+    page.wait_for_function("ui.running.textContent === 'running'")
+    assert opened.count("article") == 0
+    for step in (1, 2):
+        shutil.copy(run / "rollouts" / f"step_{step}.jsonl", growing / "rollouts")
+        page.wait_for_function(f"data.groups.some(group => group.step === {step})")
+    groups = rows_of(run, 1)
+    page.locator("select").first.select_option("1")
+    check_texts(opened, groups)
+    field = page.locator("input.methods")
+    for methods in ("grpo, grpo + gigpo", "rloo, grpo"):
+        field.fill(methods)
+        field.press("Enter")
+        page.wait_for_function(f"data.methods.map(method => method.name).join(', ') === {json.dumps(methods)}")
+        check_credit(page, run, 1, methods.split(", "), scratch)
+    page.locator(".live summary").click()
+    page.evaluate("change_number(1, 'grpo.normalisation.epsilon', 0.5)")
+    page.wait_for_function("data.methods[1].name === 'grpo [grpo.normalisation.epsilon=0.5]'")
+    check_credit(page, run, 1, ["rloo", "grpo [grpo.normalisation.epsilon=0.5]"], scratch)
+    field.fill("grpo + gropo")
+    field.press("Enter")
+    page.wait_for_function("!ui.problem.hidden")
+    assert "gropo" in page.locator(".problem").text_content()
+    assert page.evaluate("data.methods.length") == 2
+    opened.problems.clear()  # the browser logs the refused request
+    shutil.copy(run / "summary.json", growing)
+    page.wait_for_function("ui.running.textContent === 'finished'")
+    server.end()
+    page.wait_for_function("ui.running.textContent === 'carnot view has ended'")
+    opened.problems.clear()  # and the one that nothing answers
+    opened.press("j", "Enter")
+    assert page.locator("aside .chain").count() > 0
+    opened.close()
+
+
+def trained(folder, method):
+    """A small run by this method."""
+    shutil.rmtree(folder, ignore_errors=True)
+    recipe = folder.with_suffix(".yaml")
+    recipe.parent.mkdir(parents=True, exist_ok=True)
+    recipe.write_text(RECIPE.format(folder=folder, method=method))
+    carnot("train", recipe)
+    return folder
+
+
+def check_run(browser, run, scratch, picture):
     step = max(int(path.stem.split("_")[1]) for path in run.glob("rollouts/step_*.jsonl"))
     groups = rows_of(run, step)
-    with tempfile.TemporaryDirectory() as scratch, sync_playwright() as playwright:
-        scratch = pathlib.Path(scratch)
+    carnot("view", run, "--steps", step, "--output", scratch / "page.html")
+    opened = Opened(browser, scratch / "page.html")
+    check_texts(opened, groups)
+    check_keys(opened, groups)
+    check_layout(opened, groups)
+    check_waterfall(opened, groups)
+    check_trees(opened, groups)
+    check_budget(opened, groups)
+    check_curves(opened, run)
+    if picture:
+        opened.page.screenshot(path=picture)
+    opened.close()
+    check_methods(browser, run, step, scratch)
+    check_task(browser, run, step, scratch)
+    count = hostile_copy(run, scratch / "hostile", step)
+    carnot("view", scratch / "hostile")
+    opened = Opened(browser, scratch / "hostile" / "view.html", color_scheme="dark")
+    assert opened.page.evaluate("state.groups.length") == count
+    opened.press(*["j", "ArrowRight", "c", "Enter"] * count)
+    assert "</script>" in opened.page.locator("main").text_content()
+    assert "\x1b" not in opened.page.locator("body").text_content().replace("\\u001b", "")
+    opened.close()
+    check_after(browser, run, scratch)
+    check_follow(browser, run, scratch)
+    print(f"{len(groups)} groups of step {step} of {run.name}, and as many hostile ones, agree with the rows")
+
+
+def main(folder, run, picture):
+    runs = [run] if run else [trained(folder / "grpo", "grpo"), trained(folder / "tree_grpo", "tree_grpo")]
+    with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
-        carnot("view", run, "--steps", step, "--output", scratch / "page.html")
-        opened = Opened(browser, scratch / "page.html")
-        check_texts(opened, groups)
-        check_keys(opened, groups)
-        check_layout(opened, groups)
-        check_waterfall(opened, groups)
-        check_trees(opened, groups)
-        check_budget(opened, groups)
-        if picture:
-            opened.page.screenshot(path=picture)
-        opened.close()
-        check_methods(browser, run, step, scratch)
-        check_task(browser, run, step, scratch)
-        count = hostile_copy(run, scratch / "hostile", step)
-        carnot("view", scratch / "hostile")
-        opened = Opened(browser, scratch / "hostile" / "view.html", color_scheme="dark")
-        assert opened.count("nav a") == count
-        opened.press(*["j", "ArrowRight", "c", "Enter"] * count)
-        assert "</script>" in opened.page.locator("main").text_content()
-        assert "\x1b" not in opened.page.locator("body").text_content().replace("\\u001b", "")
-        opened.close()
+        for one in runs:
+            with tempfile.TemporaryDirectory() as scratch:
+                check_run(browser, one, pathlib.Path(scratch), picture)
         browser.close()
-    print(f"{len(groups)} groups of step {step}, and as many hostile ones, agree with the rows")
 
 
 if __name__ == "__main__":
-    main(pathlib.Path(sys.argv[1]), sys.argv[2] if len(sys.argv) > 2 else None)
+    main(pathlib.Path(sys.argv[2]), pathlib.Path(sys.argv[3]) if len(sys.argv) > 3 else None,
+         sys.argv[4] if len(sys.argv) > 4 else None)
