@@ -44,7 +44,7 @@ def carnot(*arguments):
 def picture(browser, address, path, *actions):
     page = browser.new_page(viewport={"width": 1440, "height": 860})
     page.goto(address)
-    page.wait_for_function("ui.budget.childElementCount > 0 || !data.groups.length")
+    page.wait_for_timeout(1000)
     for action in actions:
         page.evaluate(action)
     page.wait_for_timeout(300)

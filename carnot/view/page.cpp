@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "carnot/core/base/json.h"
+#include "carnot/core/base/strings.h"
 #include "carnot/core/base/utf8.h"
 #include "carnot/core/data/trajectory.h"
 #include "carnot/view/chart/page.h"
@@ -16,6 +17,8 @@ namespace carnot {
 extern const std::string_view kViewStyle, kViewScript;
 
 namespace {
+
+constexpr std::size_t kPartBytes = std::size_t{1} << 20;
 
 /// Signals that the page shows.
 constexpr std::array kShown = {Column::EntropyRollout, Column::LogProbRollout,   Column::LogProbOld,
@@ -142,14 +145,29 @@ std::vector<std::string> token_texts(std::span<const TokenId> tokens, const Toke
 
 bool Page::add(const ViewedGroup& viewed, std::size_t bytes) {
   const std::string text = json_line(group_json(viewed, tokenizer_));
-  if (groups_.size() + text.size() + 2 > bytes) return false;
-  groups_ += (groups_.empty() ? "" : ",\n") + text;
+  if (bytes_ + text.size() + 2 > bytes) return false;
+  bytes_ += text.size() + 2;
+  if (parts_.empty() || parts_.back().size() + text.size() > kPartBytes) parts_.emplace_back();
+  parts_.back() += (parts_.back().empty() ? "" : ",\n") + text;
   for (const Tree& tree : viewed.group->trees)
     for (const Turn& turn : tree.turns) used_.insert(turn.tokens.begin(), turn.tokens.end());
   return true;
 }
 
-std::string Page::data(const PageHead& head) const {
+std::string Page::data(const PageHead& head) const { return data_with(head, join(parts_, ",\n"), 0); }
+
+std::string Page::html(const PageHead& head, bool served) const {
+  std::vector<std::string> later;
+  for (std::size_t i = 1; i < parts_.size(); ++i) later.push_back("[" + parts_[i] + "]");
+  return html_page({.style = kViewStyle,
+                    .data_id = "data",
+                    .data = data_with(head, parts_.empty() ? "" : parts_.front(), later.size()),
+                    .script = kViewScript,
+                    .served = served,
+                    .more = later});
+}
+
+std::string Page::data_with(const PageHead& head, const std::string& groups, std::size_t later) const {
   OrderedJson facts = OrderedJson::array(), methods = OrderedJson::array(), vocabulary;
   for (const MethodHead& method : head.methods) methods.push_back(method_json(method));
   for (const auto& [name, value] : head.facts) facts.push_back({name, value});
@@ -167,13 +185,10 @@ std::string Page::data(const PageHead& head) const {
                                            {"steps", head.steps},
                                            {"curves", head.curves},
                                            {"after", after},
-                                           {"vocabulary", vocabulary}});
+                                           {"vocabulary", vocabulary},
+                                           {"later", later}});
   data.back() = ',';
-  return data + "\n\"groups\": [\n" + groups_ + "\n]}\n";
-}
-
-std::string view_html(std::string_view data, bool served) {
-  return html_page({.style = kViewStyle, .data_id = "data", .data = data, .script = kViewScript, .served = served});
+  return data + "\n\"groups\": [\n" + groups + "\n]}\n";
 }
 
 }  // namespace carnot

@@ -67,18 +67,20 @@ class Page {
   /// False, and nothing is added, where the groups would take more than `bytes` with it.
   bool add(const ViewedGroup& viewed, std::size_t bytes);
 
-  std::size_t bytes() const { return groups_.size(); }
-
   /// The page's data: a JSON object of head, vocabulary and groups.
   std::string data(const PageHead& head) const;
 
+  /// The page. `served`: by `carnot view --follow`, which it asks for more.
+  std::string html(const PageHead& head, bool served) const;
+
  private:
+  /// Data with these groups, of which `later` more lists follow.
+  std::string data_with(const PageHead& head, const std::string& groups, std::size_t later) const;
+
   const Tokenizer* tokenizer_;
-  std::string groups_{};  ///< JSON of each, with commas between
+  std::vector<std::string> parts_{};  ///< JSON of groups, with commas between; the first is shown while others load
+  std::size_t bytes_ = 0;
   std::set<TokenId> used_{};
 };
-
-/// The page that shows such data. `served`: by `carnot view --follow`, which it asks for more.
-std::string view_html(std::string_view data, bool served);
 
 }  // namespace carnot

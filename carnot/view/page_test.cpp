@@ -33,7 +33,7 @@ std::string data_text(const std::string& html) {
 }
 
 Json data_of(const Page& page, const PageHead& head = {}) {
-  return parse_json(data_text(view_html(page.data(head), false)), "page").value();
+  return parse_json(data_text(page.html(head, false)), "page").value();
 }
 
 /// The numbers of a list that may be written as its one value, as one for each turn of so many sampled tokens, or not
@@ -241,14 +241,14 @@ TEST(ViewPage, RunsNoScriptsFromModelOutput) {
   Page page(&small_tokenizer());
   EXPECT_TRUE(page.add({.group = &group}, kEnough));
   const PageHead head{.title = hostile, .facts = {{"method", hostile}}, .notes = {hostile}};
-  const std::string html = view_html(page.data(head), false), text = data_text(html);
+  const std::string html = page.html(head, false), text = data_text(html);
   EXPECT_THAT(text, Not(HasSubstr("<")));
   for (const char c : text) EXPECT_TRUE(static_cast<unsigned char>(c) >= 0x20 || c == '\n') << static_cast<int>(c);
   const Json data = parse_json(text, "page").value();
   EXPECT_EQ(data.at("title"), hostile);
   EXPECT_EQ(data.at("groups").at(0).at("info").at("question"), hostile);
   EXPECT_THAT(html, HasSubstr("default-src 'none'"));
-  for (const char* forbidden : {"innerHTML", "src=", "href=", "@import", "url(", "fetch(", "eval("})
+  for (const char* forbidden : {"innerHTML", "src=", "href=", "@import", "url(", "eval(", "connect-src"})
     EXPECT_THAT(html.substr(0, html.find(text)) + html.substr(html.find(text) + text.size()), Not(HasSubstr(forbidden)))
         << forbidden;
 }
@@ -259,8 +259,36 @@ TEST(ViewPage, TakesWholeGroupsAsLongAsThereIsRoom) {
   int added = 0;
   while (page.add({.group = &group}, 1000)) ++added;
   EXPECT_GT(added, 1);
-  EXPECT_LE(page.bytes(), 1000u);
+  EXPECT_LE(page.data({}).size(), Page(nullptr).data({}).size() + 1000u);
   EXPECT_EQ(data_of(page).at("groups").size(), static_cast<std::size_t>(added));
+}
+
+TEST(ViewPage, HasItsFirstGroupsBeforeTheScriptAndTheOthersBehindIt) {
+  const Group group = one_turn(std::vector<TokenId>(20'000, 7));
+  Page page(nullptr);
+  while (page.add({.step = 3, .group = &group}, 3'500'000)) continue;
+  const Json all = parse_json(page.data({}), "page").value();
+  const std::string html = page.html({}, false);
+  const Json first = parse_json(data_text(html), "page").value();
+  std::size_t groups = first.at("groups").size(), parts = 0;
+  EXPECT_LT(groups, all.at("groups").size());
+  const std::string begin = "class=\"more\">";
+  for (std::size_t at = html.find(begin); at != std::string::npos; at = html.find(begin, at + 1), ++parts) {
+    const std::size_t from = at + begin.size();
+    const Json more = parse_json(html.substr(from, html.find("</script>", from) - from), "page").value();
+    groups += more.size();
+    EXPECT_EQ(more.at(0), all.at("groups").at(0));
+  }
+  EXPECT_EQ(groups, all.at("groups").size());
+  EXPECT_EQ(first.at("later"), parts);
+  EXPECT_EQ(all.at("later"), 0);
+}
+
+TEST(ViewPage, MayAskTheProgramThatServesItAndNoOther) {
+  const Page page(nullptr);
+  EXPECT_THAT(page.html({}, true), HasSubstr("; connect-src 'self'\">"));
+  EXPECT_THAT(page.html({}, true), HasSubstr("<body data-served>"));
+  EXPECT_THAT(page.html({}, false), Not(HasSubstr("connect-src")));
 }
 
 }  // namespace

@@ -28,9 +28,9 @@ TEST(RunCurves, DrawTheMetricsOfTheTableThatTheRunHas) {
 }
 
 TEST(RunCurves, GiveEvaluationsAnIntervalOverTasks) {
-  const OrderedJson curves = run_curves(
-      R"({"step": 4, "val-core/search_qa/success/mean@2": 0.75, "val-core/search_qa/success_2/mean@2": 0.5,)"
-      R"( "val-aux/search_qa/trajectories": 40})");
+  const OrderedJson curves =
+      run_curves(R"({"step": 4, "val-core/search_qa/success/mean@2": 0.75, "val-core/search_qa/success_2/mean@2": 0.5,)"
+                 R"( "val-aux/search_qa/trajectories": 40})");
   const Interval interval = wilson_interval(15, 20);
   EXPECT_EQ(curve_named(curves, "evaluation"),
             OrderedJson::array({{4, 0.75, rounded(interval.low), rounded(interval.high)}}));

@@ -15,8 +15,8 @@ TEST(MeasuredAdvantage, IsTheColumnOnSampledTokensAndNothingElsewhere) {
   RandomStream random(7);
   auto groups = testing::random_groups(random, {.groups = 4, .columns = testing::all_columns()});
   const int unknown = groups[0].trees[0].turns[0].sampled_begin;
-  groups[0].trees[0].columns.edit(Column::AdvantageOracle, 0, static_cast<int>(groups[0].trees[0].turns[0].tokens.size()))[unknown] =
-      std::nan("");
+  groups[0].trees[0].columns.edit(Column::AdvantageOracle, 0,
+                                  static_cast<int>(groups[0].trees[0].turns[0].tokens.size()))[unknown] = std::nan("");
   const std::vector<Trajectory> all = trajectories(groups);
   const CreditRule rule = measured_advantage();
   const CreditTable credit = run_credit(std::span(&rule, 1), all);

@@ -54,8 +54,7 @@ void write_advantages(Group& group, const Values& values) {
     for (int n = 0; n < std::ssize(tree.turns); ++n) {
       const Turn& turn = tree.turns[n];
       const double before = value(turn.parent < 0 ? TurnPlace{-1, -1} : TurnPlace{t, turn.parent});
-      std::vector<double>& column =
-          tree.columns.edit(Column::AdvantageOracle, n, static_cast<int>(turn.tokens.size()));
+      std::vector<double>& column = tree.columns.edit(Column::AdvantageOracle, n, static_cast<int>(turn.tokens.size()));
       for (int i = turn.sampled_begin; i < turn.sampled_end; ++i) column[i] = value({t, n}) - before;
     }
   }

@@ -35,7 +35,12 @@ std::string html_page(const HtmlPage& page) {
       .append(page.served ? " data-served" : "")
       .append(">\n<script type=\"application/json\" id=\"");
   html.append(page.data_id).append("\">\n").append(inside_a_script(page.data)).append("</script>\n<script>\n");
-  return html.append(page.script).append("</script>\n</body>\n</html>\n");
+  html.append(page.script).append("</script>\n");
+  for (const std::string& json : page.more)
+    html.append("<script type=\"application/json\" class=\"more\">")
+        .append(inside_a_script(json))
+        .append("</script>\n");
+  return html.append("</body>\n</html>\n");
 }
 
 std::string page_html(std::string_view report) {

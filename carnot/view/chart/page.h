@@ -2,6 +2,7 @@
 // script that draws it (page.js, with uPlot).
 #pragma once
 
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -14,6 +15,8 @@ struct HtmlPage {
   std::string_view data{};     ///< JSON; whatever its texts say, they end no element
   std::string_view script{};
   bool served = false;  ///< by a program that the page may ask
+  /// Further JSON, each in an element of the class `more` after the script: what was before is shown while it loads.
+  std::span<const std::string> more{};
 };
 
 /// The page. It may neither load anything nor send anything, except to the program that serves it.

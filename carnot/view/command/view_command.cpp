@@ -49,17 +49,17 @@ Result<std::string> write_page(const ViewRequest& request, const ViewedRun& run,
   if (chosen.size() < run.steps.size())
     notes.push_back("Steps " + steps_text(chosen) + " of " + std::to_string(run.steps.size()) +
                     " are on this page; --steps chooses others.");
-  CARNOT_ASSIGN_OR_RETURN(const auto data, page_data(run, {.steps = chosen,
+  CARNOT_ASSIGN_OR_RETURN(const auto made, make_page(run, {.steps = chosen,
                                                            .methods = request.methods,
                                                            .bytes = static_cast<std::size_t>(request.megabytes * 1e6),
                                                            .notes = std::move(notes),
                                                            .after = request.after}));
   const fs::path output = request.output.empty() ? default_output(request) : request.output;
-  const std::string html = view_html(data.json, /*served=*/false);
+  const std::string html = made.page.html(made.head, /*served=*/false);
   CARNOT_RETURN_IF_ERROR(write_file_atomically(output, html));
-  std::string said = std::to_string(data.groups) + (data.groups == 1 ? " group" : " groups") + " in " +
+  std::string said = std::to_string(made.groups) + (made.groups == 1 ? " group" : " groups") + " in " +
                      output.string() + " (" + std::to_string(html.size() / 1000) + " kB); open it in a browser\n";
-  for (const std::string& note : data.notes) said += note + "\n";
+  for (const std::string& note : made.head.notes) said += note + "\n";
   return said;
 }
 
@@ -68,8 +68,7 @@ std::int64_t changed_at(const fs::path& path) {
   return ::stat(path.c_str(), &found) == 0 ? found.st_mtime : 0;
 }
 
-Result<std::string> write_logs(const ViewRequest& request, ViewedRun& run,
-                               const std::vector<RolloutsOfStep>& chosen) {
+Result<std::string> write_logs(const ViewRequest& request, ViewedRun& run, const std::vector<RolloutsOfStep>& chosen) {
   if (!request.methods.empty()) return Error{"--methods: logs for Inspect hold the rows' own credit; leave it out"};
   if (!run.tokenizer)
     return Error{request.path.string() + ": has no tokenizer, and messages are texts; name it with --tokenizer"};

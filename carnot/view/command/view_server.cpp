@@ -78,9 +78,10 @@ class FollowedRun {
   Result<std::string> first_page() const {
     CARNOT_ASSIGN_OR_RETURN(auto steps, choose_steps(run_.steps, {}, options_.steps));
     CARNOT_ASSIGN_OR_RETURN(
-        auto data,
-        page_data(run_, {.steps = steps, .methods = options_.methods, .bytes = options_.bytes, .notes = alarms_of(run_)}));
-    return view_html(data.json, /*served=*/true);
+        const auto made,
+        make_page(run_,
+                  {.steps = steps, .methods = options_.methods, .bytes = options_.bytes, .notes = alarms_of(run_)}));
+    return made.page.html(made.head, /*served=*/true);
   }
 
   HttpReply page() const {
@@ -92,10 +93,11 @@ class FollowedRun {
   std::string progress() const {
     OrderedJson steps = OrderedJson::array();
     for (const RolloutsOfStep& step : run_.steps) steps.push_back(step.step);
-    return json_line(OrderedJson{{"steps", steps},
-                                 {"notes", alarms_of(run_)},
-                                 {"curves", curves_of(run_)},
-                                 {"finished", !run_.run.empty() && std::filesystem::exists(run_.run / "summary.json")}});
+    return json_line(
+        OrderedJson{{"steps", steps},
+                    {"notes", alarms_of(run_)},
+                    {"curves", curves_of(run_)},
+                    {"finished", !run_.run.empty() && std::filesystem::exists(run_.run / "summary.json")}});
   }
 
   HttpReply data(const std::string& body) const {
@@ -107,8 +109,8 @@ class FollowedRun {
       if (found == run_.steps.end()) return refusal(400, "there are no rollouts of step " + std::to_string(step));
       request.steps.push_back(*found);
     }
-    const auto data = page_data(run_, request);
-    return data ? HttpReply{.body = data->json} : refusal(400, data.error().message);
+    const auto made = make_page(run_, request);
+    return made ? HttpReply{.body = made->page.data(made->head)} : refusal(400, made.error().message);
   }
 
   const FollowOptions& options_;
@@ -122,9 +124,8 @@ Status follow_run(const FollowOptions& options, std::ostream& out, const std::fu
   FollowedRun run(options);
   CARNOT_RETURN_IF_ERROR(run.open());
   CARNOT_ASSIGN_OR_RETURN(
-      auto server, HttpServer::start({.port = options.port}, [&](const HttpCall& call, const HttpConnection&) {
-        return run.answer(call);
-      }));
+      auto server, HttpServer::start({.port = options.port},
+                                     [&](const HttpCall& call, const HttpConnection&) { return run.answer(call); }));
   out << "http://127.0.0.1:" << server->port() << "/ shows " << options.path.string() << "; Ctrl-C ends it"
       << std::endl;
   while (!stop()) std::this_thread::sleep_for(kSlice);

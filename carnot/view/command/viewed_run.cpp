@@ -6,7 +6,6 @@
 #include "carnot/core/run/run_folder.h"
 #include "carnot/view/alarm_notes.h"
 #include "carnot/view/command/after_step.h"
-#include "carnot/view/page.h"
 #include "carnot/view/run_curves.h"
 
 namespace carnot {
@@ -140,7 +139,7 @@ std::vector<std::string> alarms_of(const ViewedRun& run) { return alarm_notes(me
 
 OrderedJson curves_of(const ViewedRun& run) { return run_curves(metrics_of(run)); }
 
-Result<PageData> page_data(const ViewedRun& run, const PageRequest& request) {
+Result<ViewedPage> make_page(const ViewedRun& run, const PageRequest& request) {
   Page page(run.tokenizer ? &*run.tokenizer : nullptr);
   CARNOT_ASSIGN_OR_RETURN(auto wanted, request.methods.empty() ? Result<Wanted>(recorded_method(run.recipe))
                                                                : listed_methods(request.methods));
@@ -174,7 +173,7 @@ Result<PageData> page_data(const ViewedRun& run, const PageRequest& request) {
     head.notes.push_back(
         std::to_string(left_out) + " of " + std::to_string(groups + left_out) +
         " groups found no room and were left out; --steps chooses fewer steps, --megabytes makes room.");
-  return PageData{.json = page.data(head), .notes = head.notes, .groups = groups};
+  return ViewedPage{.page = std::move(page), .head = std::move(head), .groups = groups};
 }
 
 }  // namespace carnot

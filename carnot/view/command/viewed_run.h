@@ -11,6 +11,7 @@
 #include "carnot/core/text/tokenizer.h"
 #include "carnot/core/train/recipe.h"
 #include "carnot/view/command/viewed_step.h"
+#include "carnot/view/page.h"
 
 namespace carnot {
 
@@ -47,13 +48,13 @@ struct PageRequest {
   bool after = false;                ///< measure tokens under the weights after their step
 };
 
-struct PageData {
-  std::string json{};
-  std::vector<std::string> notes{};  ///< all of them
+struct ViewedPage {
+  Page page;
+  PageHead head{};
   std::size_t groups = 0;
 };
 
-/// The page's data: head and groups.
-Result<PageData> page_data(const ViewedRun& run, const PageRequest& request);
+/// The page of the request. The run must outlive it.
+Result<ViewedPage> make_page(const ViewedRun& run, const PageRequest& request);
 
 }  // namespace carnot

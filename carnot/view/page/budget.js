@@ -25,10 +25,11 @@ function kind_at(turn, i) {
   return (turn.spans ?? []).find(([, first, last]) => i >= first && i < last)?.[0] ?? 1;
 }
 
-// The sum of `size` in each part of each division.
-function budget_of(groups, size = signal_size) {
-  const sums = kDivisions.map(division => division.parts.map(() => 0));
-  for (const group of groups) for (const member of members_of(group)) {
+const no_sums = () => kDivisions.map(division => division.parts.map(() => 0));
+
+// Adds the group's sums of `size` in each part of each division.
+function add_budget(sums, group, size = signal_size) {
+  for (const member of members_of(group)) {
     if (!counts(member.leaf)) continue;
     each_sampled(member, values => {
       const share = size(values), kind = kind_at(member.tree.turns[member.turns[values.turn]], values.position);
@@ -38,7 +39,6 @@ function budget_of(groups, size = signal_size) {
       });
     });
   }
-  return sums;
 }
 
 const percent = value => `${(100 * value).toFixed(0)} %`;
@@ -56,6 +56,7 @@ function build_division(parent, division, by_step, whole) {
     sums.forEach((value, p) => { add(line, "span", "", `part part${p}`).style.width = `${100 * value / all}%`; });
   }
   const legend = add(box, "div", "", "parts");
+  legend.title = division.parts.map((part, p) => `${part} ${percent(whole[p] / total)}`).join(", ");
   division.parts.forEach((part, p) => {
     if (!whole[p]) return;
     add(legend, "span", "", `swatch part${p}`);
@@ -64,9 +65,16 @@ function build_division(parent, division, by_step, whole) {
 }
 
 function build_budget() {
+  ui.stop_budget?.();
+  const by_step = new Map();
+  ui.stop_budget = in_slices(data.groups, group => {
+    if (!by_step.has(group.step)) by_step.set(group.step, no_sums());
+    add_budget(by_step.get(group.step), group);
+  }, () => draw_budget([...by_step].sort(([a], [b]) => a - b)));
+}
+
+function draw_budget(by_step) {
   ui.budget.replaceChildren();
-  const steps = [...new Set(data.groups.map(group => group.step))].sort((a, b) => a - b);
-  const by_step = steps.map(step => [step, budget_of(data.groups.filter(group => group.step === step))]);
   const whole = kDivisions.map((division, d) => division.parts.map((_, p) => by_step.reduce((sum, [, sums]) => sum + sums[d][p], 0)));
   ui.budget.hidden = !whole[0].some(value => value > 0);
   if (ui.budget.hidden) return;

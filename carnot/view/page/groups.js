@@ -11,15 +11,7 @@ function fits(member, texts) {
 const searched = turn => turn.searched ??= text_of(turn).toLowerCase();
 
 // Puts the texts together while nothing else is to be done, so that the first search need not.
-function prepare_search(groups) {
-  const turns = groups.flatMap(group => group.trees.flatMap(tree => tree.turns));
-  let next = 0;
-  const work = deadline => {
-    while (next < turns.length && deadline.timeRemaining() > 1) searched(turns[next++]);
-    if (next < turns.length) requestIdleCallback(work);
-  };
-  requestIdleCallback(work);
-}
+const prepare_search = groups => in_slices(groups.flatMap(group => group.trees.flatMap(tree => tree.turns)), searched);
 
 // The order of the list of groups; equal ones stay as they are.
 const kOrders = {
@@ -29,7 +21,8 @@ const kOrders = {
   "highest mean": (a, b) => b.rewards.mean - a.rewards.mean,
 };
 
-function filter() {
+// The groups that the filters leave, in their order; the one that is shown stays so if it is among them.
+function list_groups() {
   const kept = state.groups[state.group], texts = ui.search.value.toLowerCase();
   state.groups = data.groups.filter(group => {
     if (ui.step.value && String(group.step) !== ui.step.value) return false;
@@ -38,8 +31,12 @@ function filter() {
     return group.members.some(member => member.fits);
   }).sort(kOrders[ui.order.value]);
   state.group = Math.max(0, state.groups.indexOf(kept));
-  if (state.groups[state.group] !== kept) state.token = null;
   build_list();
+  return kept !== undefined && state.groups[state.group] === kept;
+}
+
+function filter() {
+  if (!list_groups()) state.token = null;
   show_group();
 }
 

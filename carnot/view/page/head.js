@@ -45,6 +45,7 @@ function build_head() {
     select.addEventListener("change", () => { select.blur(); methods_changed(); });
     return select;
   });
+  ui.arrived = add(head, "span", "", "dim");
   const button = (text, title, act) => {
     const element = add(buttons, "button", text);
     element.title = title;

@@ -58,5 +58,6 @@ filter();
 follow_link();
 build_curves();
 prepare_search(data.groups);
+take_later_groups();
 setTimeout(() => { build_budget(); build_agreement(); });
 if (kServed) look_for_steps();

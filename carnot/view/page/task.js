@@ -1,5 +1,7 @@
 // One task over training: the groups of the page that begin with the same prompt and expect the same answer.
 
+const kPlacesListed = 40;
+
 // What says that two groups are of the same task.
 function task_of(group) {
   group.task ??= JSON.stringify([group.trees[0].turns[0].tokens.slice(0, group.trees[0].turns[0].sampled[0]), group.truth ?? null, group.info ?? null]);
@@ -35,7 +37,8 @@ function build_task(parent, group) {
   box.open = true;
   add(box, "summary", `this task at ${groups.length} places: success, and how each sibling ended`);
   const table = add(box, "table");
-  for (const one of groups) {
+  const here = Math.max(0, groups.indexOf(group) - kPlacesListed / 2);
+  for (const one of groups.slice(here, here + kPlacesListed)) {
     const line = add(table, "tr", "", one === group ? "chosen" : ""), share = success_of(one);
     add(line, "td", `step ${one.step}`);
     const track = add(add(line, "td"), "span", "", "success_bar"), bar = add(track, "span");
