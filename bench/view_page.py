@@ -67,7 +67,7 @@ def open_page(browser, folder, megabytes):
     page = browser.new_page(viewport={"width": 1440, "height": 860})
     page.goto(f"file://{path}")
     paint = page.evaluate("performance.getEntriesByName('first-contentful-paint')[0].startTime")
-    while page.evaluate("document.readyState === 'loading' || ui.arrived.textContent !== ''"):
+    while page.evaluate("document.readyState === 'loading' || document.querySelector('script.more') !== null"):
         page.wait_for_timeout(20)
     print(f"{path.stat().st_size / 1e6:.1f} MB, {page.evaluate('data.groups.length')} groups: first paint after "
           f"{paint / 1000:.2f} s, all groups after {page.evaluate('performance.now()') / 1000:.1f} s")

@@ -108,8 +108,8 @@ function show_group() {
   build_trees(ui.main, group);
   build_task(ui.main, group);
   state.scale = scale_of(group, kModes[state.mode]);
-  const box = add(ui.main, "div", "", "siblings" + (state.single ? " single" : ""));
   const many = group.members.reduce((sum, member) => sum + member.tokens, 0) > kMostOpen;
+  const box = add(ui.main, "div", "", "siblings" + (state.single ? " single" : "") + (many ? " many" : ""));
   group.cards = group.members.map((member, i) => {
     if (state.single && i !== state.sibling) return null;
     return build_member(box, member, i, !many || i === state.sibling, many);
