@@ -35,6 +35,7 @@ const std::vector<CommandRow>& command_rows() {
       {"generate", CARNOT_BUILT(serving, generate_entry)},
       {"score", CARNOT_BUILT(serving, score_entry)},
       {"serve", CARNOT_BUILT(serving, serve_entry)},
+      {"import-rollouts", CARNOT_BUILT(serving, import_rollouts_entry)},
       {"worker", CARNOT_BUILT(remote_rollouts, worker_entry)},
       {"retriever", CARNOT_BUILT(retriever_command, retriever_entry)},
       {"import", import_entry},

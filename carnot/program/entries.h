@@ -26,6 +26,7 @@ CommandEntry generate_entry();
 CommandEntry grade_entry();
 CommandEntry retriever_entry();
 CommandEntry score_entry();
+CommandEntry import_rollouts_entry();
 CommandEntry serve_entry();
 CommandEntry tool_entry();
 CommandEntry view_entry();

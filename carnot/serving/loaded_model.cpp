@@ -30,7 +30,7 @@ Result<std::string> usual_chat(const LoadedModel& loaded, const ModelFiles& file
     }
   }
   if (const auto named = folder_chat_name(files)) return *named;
-  const std::string usual = loaded.model->config().family == "qwen3" ? "qwen3" : "qwen2.5";
+  const std::string usual = loaded.model && loaded.model->config().family == "qwen3" ? "qwen3" : "qwen2.5";
   return make_chat_family(usual, *loaded.tokenizer) ? usual : std::string();
 }
 
@@ -80,6 +80,15 @@ Result<LoadedModel> load_for_generation(const ModelRequest& request) {
   CARNOT_ASSIGN_OR_RETURN(auto generation, generation_config(files, loaded->folder.string()));
   loaded->generation = std::move(generation);
   CARNOT_RETURN_IF_ERROR(choose_chat(*loaded, request, files));
+  return loaded;
+}
+
+Result<LoadedModel> load_for_texts(const ModelRequest& request) {
+  LoadedModel loaded{.folder = fs::is_regular_file(request.path) ? request.path.parent_path() : request.path};
+  CARNOT_ASSIGN_OR_RETURN(auto tokenizer, Tokenizer::load(loaded.folder));
+  loaded.tokenizer = std::make_unique<Tokenizer>(std::move(tokenizer));
+  CARNOT_ASSIGN_OR_RETURN(const auto files, read_model_files(loaded.folder, loaded.folder));
+  CARNOT_RETURN_IF_ERROR(choose_chat(loaded, request, files));
   return loaded;
 }
 

@@ -31,15 +31,18 @@ struct LoadedModel {
   std::string tokenizer_problem{};         ///< then: why
   std::unique_ptr<ChatFamily> chat{};      ///< null if the model has none
   std::string chat_problem{};              ///< then: why its chat template cannot be used; empty without a template
-  std::unique_ptr<Model> model{};
-  GenerationConfig generation{};  ///< generation_config.json; empty if the folder has none
+  std::unique_ptr<Model> model{};          ///< null after load_for_texts()
+  GenerationConfig generation{};           ///< generation_config.json; empty if the folder has none
 };
 
 /// Prepares device and threads and loads. The error says what is missing where.
 Result<LoadedModel> load_for_generation(const ModelRequest& request);
 
-/// The same without a chat format, and without a tokenizer where the folder has none that can be read: token ids do not
-/// need one.
+/// Tokenizer and chat format alone, without weights.
+Result<LoadedModel> load_for_texts(const ModelRequest& request);
+
+/// As load_for_generation() without a chat format, and without a tokenizer where the folder has none that can be read:
+/// token ids do not need one.
 Result<LoadedModel> load_for_log_probs(const ModelRequest& request);
 
 /// Tokens that end a text: those of config.json and generation_config.json.

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "carnot/core/base/random.h"
+#include "carnot/core/text/span_parser.h"
 
 namespace carnot {
 namespace {
@@ -64,17 +65,6 @@ std::vector<int> choose_trajectories(std::span<const Trajectory> all, int count,
   }
   std::sort(order.begin(), order.end());
   return order;
-}
-
-int tokens_of_thought(const Tokenizer& tokenizer, std::span<const TokenId> response, const std::string& think_tag) {
-  if (think_tag.empty()) return 0;
-  const std::string closing = "</" + think_tag + ">";
-  std::string text;
-  for (std::size_t t = 0; t + 1 < response.size(); ++t) {
-    text += tokenizer.bytes_of(response[t]);
-    if (text.find(closing) != std::string::npos) return static_cast<int>(t) + 1;
-  }
-  return 0;
 }
 
 OraclePlan plan_oracle(std::span<const Trajectory> all, std::span<const int> chosen, const Tokenizer& tokenizer,

@@ -28,10 +28,6 @@ struct OraclePlan {
 /// are ordered by number of turns and score, at random within, and every so many is taken. Ascending.
 std::vector<int> choose_trajectories(std::span<const Trajectory> all, int count, std::uint64_t seed);
 
-/// The first tokens of a response up to and with those of the closing tag of its thought. 0 if there is no such tag, or
-/// nothing after it.
-int tokens_of_thought(const Tokenizer& tokenizer, std::span<const TokenId> response, const std::string& think_tag);
-
 /// Every turn boundary of the chosen trajectories and, with a think tag, the end of every thought. Trajectories of a
 /// group that have the same prompt share its state.
 OraclePlan plan_oracle(std::span<const Trajectory> all, std::span<const int> chosen, const Tokenizer& tokenizer,

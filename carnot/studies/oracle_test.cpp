@@ -120,20 +120,6 @@ TEST(Oracle, ChosenTrajectoriesHaveDepthsAndScoresInProportion) {
   EXPECT_EQ(choose_trajectories(all, 500, 7), numbers_below(320));
 }
 
-TEST(Oracle, AThoughtEndsWithItsClosingTag) {
-  const Tokenizer& tokenizer = testing::small_tokenizer();
-  for (const std::string text : {"I look at the answer</think><answer>left</answer>", "</think>x", "a</think>",
-                                 "no tag at all", "two</think> and</think> more"}) {
-    const std::vector<TokenId> tokens = tokenizer.encode(text);
-    int expected = 0;
-    for (std::size_t n = 1; n < tokens.size() && expected == 0; ++n)
-      if (tokenizer.decode(std::span(tokens).first(n)).find("</think>") != std::string::npos)
-        expected = static_cast<int>(n);
-    EXPECT_EQ(tokens_of_thought(tokenizer, tokens, "think"), expected) << text;
-    EXPECT_EQ(tokens_of_thought(tokenizer, tokens, ""), 0);
-  }
-}
-
 TEST(Oracle, ScoresThatWereLostAreLeftOut) {
   const Scores scores{1.0, std::nullopt, 0.0, 1.0, 1.0, 1.0};
   const auto levels = score_levels(std::vector<Scores>{scores});

@@ -90,4 +90,15 @@ ParsedResponse parse_response(const Tokenizer& tokenizer, std::span<const TokenI
   return parsed;
 }
 
+int tokens_of_thought(const Tokenizer& tokenizer, std::span<const TokenId> response, const std::string& think_tag) {
+  if (think_tag.empty()) return 0;
+  const std::string closing = "</" + think_tag + ">";
+  std::string text;
+  for (std::size_t t = 0; t + 1 < response.size(); ++t) {
+    text += tokenizer.bytes_of(response[t]);
+    if (text.find(closing) != std::string::npos) return static_cast<int>(t) + 1;
+  }
+  return 0;
+}
+
 }  // namespace carnot

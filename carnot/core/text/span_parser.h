@@ -28,4 +28,8 @@ struct ParsedResponse {
 ParsedResponse parse_response(const Tokenizer& tokenizer, std::span<const TokenId> response,
                               const SpanGrammar& grammar);
 
+/// The first tokens of a response up to and with those of the closing tag of its thought. 0 if there is no such tag, or
+/// nothing after it.
+int tokens_of_thought(const Tokenizer& tokenizer, std::span<const TokenId> response, const std::string& think_tag);
+
 }  // namespace carnot

@@ -7,6 +7,7 @@
 
 #include "carnot/core/base/random.h"
 #include "carnot/core/text/bpe_training.h"
+#include "testing/small_tokenizer.h"
 
 namespace carnot {
 namespace {
@@ -160,6 +161,20 @@ TEST(SpanParser, MatchesTheDefinitionOnRandomResponses) {
     ASSERT_EQ(kinds(parse_response(tokenizer(), ids, grammar)), expected) << text;
   }
   EXPECT_GT(acted, 300);
+}
+
+TEST(TokensOfThought, EndWithTheClosingTag) {
+  const Tokenizer& tokenizer = testing::small_tokenizer();
+  for (const std::string text : {"I look at the answer</think><answer>left</answer>", "</think>x", "a</think>",
+                                 "no tag at all", "two</think> and</think> more"}) {
+    const std::vector<TokenId> tokens = tokenizer.encode(text);
+    int expected = 0;
+    for (std::size_t n = 1; n < tokens.size() && expected == 0; ++n)
+      if (tokenizer.decode(std::span(tokens).first(n)).find("</think>") != std::string::npos)
+        expected = static_cast<int>(n);
+    EXPECT_EQ(tokens_of_thought(tokenizer, tokens, "think"), expected) << text;
+    EXPECT_EQ(tokens_of_thought(tokenizer, tokens, ""), 0);
+  }
 }
 
 }  // namespace
