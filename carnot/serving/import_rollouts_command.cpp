@@ -1,5 +1,5 @@
-// The command `carnot import-rollouts`: what other systems write becomes a folder of rollouts, with log-probabilities and
-// signals of a model where one is named.
+// The command `carnot import-rollouts`: what other systems write becomes a folder of rollouts, with log-probabilities
+// and signals of a model where one is named.
 #include <map>
 
 #include "carnot/core/base/file.h"
@@ -34,8 +34,8 @@ void copy_column(Tree& tree, Column from, Column to) {
   }
 }
 
-/// Log-probabilities and entropies under the model, as the old policy's; and as those of sampling, where the records have
-/// none.
+/// Log-probabilities and entropies under the model, as the old policy's; and as those of sampling, where the records
+/// have none.
 void measure_policy(const Model& model, std::vector<Group>& groups, const LogProbPassOptions& pass) {
   measure_old_policy(model, groups, pass);
   for (Group& group : groups)
@@ -78,7 +78,8 @@ std::string summary(const ImportRequest& request, const ImportedRollouts& read, 
                     std::size_t steps) {
   std::string text = std::to_string(read.rollouts.size()) + " trajectories (" + std::string(read.format->name) + ": " +
                      std::string(read.format->what) + ") in " + std::to_string(made.groups.size()) + " groups of " +
-                     std::to_string(steps) + (steps == 1 ? " step" : " steps") + " in " + request.output.string() + "\n";
+                     std::to_string(steps) + (steps == 1 ? " step" : " steps") + " in " + request.output.string() +
+                     "\n";
   if (made.failed > 0) text += std::to_string(made.failed) + " failed before any response; they were left out.\n";
   if (made.log_probs > 0)
     text += std::to_string(made.log_probs) + " have the log-probabilities of their records (logp_rollout).\n";
@@ -118,7 +119,8 @@ class ImportRolloutsCommand final : public Command {
   void declare(OptionParser& take) override {
     std::vector<std::string> formats;
     for (const RolloutFormat& format : rollout_formats()) formats.emplace_back(format.name);
-    take.operand("FILE", request_.file, "what another system wrote: JSON lines, JSON, CSV, Parquet", Presence::Required);
+    take.operand("FILE", request_.file, "what another system wrote: JSON lines, JSON, CSV, Parquet",
+                 Presence::Required);
     take.text("--output", "DIR", request_.output, "folder to write, as a run's", Presence::Required);
     take.word("--format", "F", request_.format, formats, "of the file; default: as its first record is");
     take.text("--tokenizer", "DIR", request_.tokenizer, "folder with tokenizer and chat template; nothing is measured");

@@ -29,6 +29,7 @@ CARNOT_FUZZ_TARGET(gguf);
 CARNOT_FUZZ_TARGET(group_bytes);
 CARNOT_FUZZ_TARGET(http_input);
 CARNOT_FUZZ_TARGET(http_request);
+CARNOT_FUZZ_TARGET(imported_rollouts);
 CARNOT_FUZZ_TARGET(input_lines);
 CARNOT_FUZZ_TARGET(launcher_variables);
 CARNOT_FUZZ_TARGET(manifest);
@@ -96,6 +97,7 @@ const std::vector<Target>& targets() {
                                           CARNOT_TARGET(group_bytes, kInMemory),
                                           CARNOT_TARGET(http_input, kInMemory),
                                           CARNOT_TARGET(http_request, kInMemory),
+                                          CARNOT_TARGET(imported_rollouts, kInMemory),
                                           CARNOT_TARGET(input_lines, kInMemory),
                                           CARNOT_TARGET(launcher_variables, kInMemory),
                                           CARNOT_TARGET(manifest, kThroughFiles),

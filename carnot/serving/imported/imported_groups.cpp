@@ -90,8 +90,7 @@ bool write_log_probs(const std::vector<double>& log_probs, Tree& tree) {
   std::size_t next = 0;
   for (std::size_t n = 0; n < tree.turns.size(); ++n) {
     const Turn& turn = tree.turns[n];
-    auto& column =
-        tree.columns.edit(Column::LogProbRollout, static_cast<int>(n), static_cast<int>(turn.tokens.size()));
+    auto& column = tree.columns.edit(Column::LogProbRollout, static_cast<int>(n), static_cast<int>(turn.tokens.size()));
     for (int t = turn.sampled_begin; t < turn.sampled_end; ++t) column[static_cast<std::size_t>(t)] = log_probs[next++];
   }
   return true;
@@ -114,7 +113,8 @@ class TaskNames {
 
 }  // namespace
 
-Result<ImportedGroups> import_groups(const ImportedRollouts& all, const ChatFamily& chat, const ImportOptions& options) {
+Result<ImportedGroups> import_groups(const ImportedRollouts& all, const ChatFamily& chat,
+                                     const ImportOptions& options) {
   ImportedGroups out;
   std::map<std::pair<std::int64_t, std::string>, std::size_t> numbers;
   std::vector<std::string> problems;
@@ -137,8 +137,7 @@ Result<ImportedGroups> import_groups(const ImportedRollouts& all, const ChatFami
     const std::int64_t step = rollout.step + (first_step == 0 ? 1 : 0);
     const std::string task = names.of(rollout, *tokens);
     const auto [found, is_new] = numbers.try_emplace({step, task}, out.groups.size());
-    if (is_new)
-      out.groups.push_back({.uid = task, .step = step, .ground_truth = rollout.truths, .info = rollout.info});
+    if (is_new) out.groups.push_back({.uid = task, .step = step, .ground_truth = rollout.truths, .info = rollout.info});
     Group& group = out.groups[found->second];
     Tree tree = tree_of(*tokens, chat.tokenizer(), options.think_tag);
     tree.turns.back().reward = rollout.score;

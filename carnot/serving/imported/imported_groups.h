@@ -17,15 +17,15 @@ struct ImportOptions {
 };
 
 struct ImportedGroups {
-  std::vector<Group> groups{};    ///< in the order of their first trajectories; steps from 1
-  std::int64_t log_probs = 0;     ///< trajectories whose LogProbRollout is what their record has
-  std::int64_t failed = 0;        ///< records of an infrastructure failure before any response: left out
-  std::int64_t not_aligned = 0;   ///< whose record has another number of log-probabilities than tokens were sampled
+  std::vector<Group> groups{};   ///< in the order of their first trajectories; steps from 1
+  std::int64_t log_probs = 0;    ///< trajectories whose LogProbRollout is what their record has
+  std::int64_t failed = 0;       ///< records of an infrastructure failure before any response: left out
+  std::int64_t not_aligned = 0;  ///< whose record has another number of log-probabilities than tokens were sampled
 };
 
-/// Writes conversations in the chat format as a rollout has them, from turn to turn; texts become tokens as they are, so
-/// that control tokens that a system left out stay out. Every trajectory is a tree of its own. Steps are raised by one if
-/// the first is 0. The error has all records that cannot be written, with their lines.
+/// Writes conversations in the chat format as a rollout has them, from turn to turn; texts become tokens as they are,
+/// so that control tokens that a system left out stay out. Every trajectory is a tree of its own. Steps are raised by
+/// one if the first is 0. The error has all records that cannot be written, with their lines.
 Result<ImportedGroups> import_groups(const ImportedRollouts& all, const ChatFamily& chat, const ImportOptions& options);
 
 }  // namespace carnot

@@ -32,7 +32,8 @@ ImportedGroups import(const std::string& text, const ImportOptions& options = {}
   return std::move(made).value();
 }
 
-const std::string kTwoTurns = R"({"messages": [{"role": "system", "content": "be brief"}, {"role": "user", "content": "look"},
+const std::string kTwoTurns =
+    R"({"messages": [{"role": "system", "content": "be brief"}, {"role": "user", "content": "look"},
   {"role": "assistant", "content": "<think>left</think> at"}, {"role": "user", "content": "heard"},
   {"role": "assistant", "content": "right"}], "reward": 1, "answer": "right"})";
 
@@ -67,7 +68,8 @@ TEST(ImportedGroups, OfAConversationAreItsTokensTurnByTurn) {
 TEST(ImportedGroups, AreThoseOfATaskAndStep) {
   std::string rows;
   for (const auto& [step, prompt] : {std::pair{0, "a"}, std::pair{0, "b"}, std::pair{0, "a"}, std::pair{1, "a"}})
-    rows += R"({"input": ")" + std::string(prompt) + R"(", "output": "c", "score": 0.5, "step": )" + std::to_string(step) + "}\n";
+    rows += R"({"input": ")" + std::string(prompt) + R"(", "output": "c", "score": 0.5, "step": )" +
+            std::to_string(step) + "}\n";
   const auto made = import(rows);
   ASSERT_EQ(made.groups.size(), 3u);
   EXPECT_EQ(made.groups[0].trees.size(), 2u);

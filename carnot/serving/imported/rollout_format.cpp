@@ -40,7 +40,8 @@ class RecordReader {
 
   std::int64_t step() {
     if (!has(record_, "step")) return 0;
-    if (record_.at("step").is_number_integer() && record_.at("step") >= 0) return record_.at("step").get<std::int64_t>();
+    if (record_.at("step").is_number_integer() && record_.at("step") >= 0)
+      return record_.at("step").get<std::int64_t>();
     expected("step", "a step");
     return 0;
   }
@@ -146,7 +147,9 @@ std::optional<ImportedRollout> read_tokens(const OrderedJson& record, const std:
 
 // --- verl: trainer.rollout_data_dir
 
-bool is_verl(const OrderedJson& record) { return has(record, "input") && has(record, "output") && has(record, "score"); }
+bool is_verl(const OrderedJson& record) {
+  return has(record, "input") && has(record, "output") && has(record, "score");
+}
 
 std::optional<ImportedRollout> read_verl(const OrderedJson& record, const std::string& where,
                                          std::vector<std::string>& problems) {
@@ -249,7 +252,8 @@ std::optional<ImportedRollout> read_inspect(const OrderedJson& record, const std
       first = false;
       rollout.measures[scorer] = *value;
     }
-  if (first && rollout.outcome != Outcome::InfraFailed) reader.expected("scores", "a score that is a number or a grade");
+  if (first && rollout.outcome != Outcome::InfraFailed)
+    reader.expected("scores", "a score that is a number or a grade");
   return reader.result(std::move(rollout));
 }
 
@@ -274,7 +278,8 @@ std::optional<ImportedRollout> read_messages(const OrderedJson& record, const st
   rollout.conversation = reader.conversation(record);
   rollout.score = reader.number({"reward", "score"});
   rollout.truths = reader.texts(has(record, "answer") ? "answer" : "ground_truth");
-  rollout.measures = reader.measures({"step", "reward", "score", "task_id", "uid", "group", "id", "answer", "ground_truth"});
+  rollout.measures =
+      reader.measures({"step", "reward", "score", "task_id", "uid", "group", "id", "answer", "ground_truth"});
   if (has(record, "logprobs")) add_log_probs(record.at("logprobs"), rollout.log_probs);
   for (const char* side : {"messages", "completion"})
     if (has(record, side) && record.at(side).is_array())
@@ -320,27 +325,28 @@ Result<ImportedRollouts> parse_rollouts(std::string_view text, const std::string
       return Error{"--format: expected one of " + format_names() + ", found \"" + format + "\""};
     all.format = found;
   }
-  const Status read = read_rows(rows_of_log(text), name, [&](const OrderedJson& record, const std::string& where,
-                                                             std::vector<std::string>& problems) {
-    if (all.format == nullptr) {
-      const auto found = std::ranges::find_if(kFormats, [&](const RolloutFormat& one) { return one.is(record); });
-      if (found == std::end(kFormats)) {
-        if (problems.empty())
-          problems.push_back(where + "its fields are those of no format that is known; expected one of " +
-                             format_names());
-        return;
-      }
-      all.format = found;
-    }
-    if (!all.format->is(record)) {
-      problems.push_back(where + "expected a record of the format " + std::string(all.format->name));
-      return;
-    }
-    auto rollout = all.format->read(record, where, problems);
-    if (!rollout) return;
-    all.rollouts.push_back(std::move(*rollout));
-    all.lines.push_back(where);
-  });
+  const Status read = read_rows(
+      rows_of_log(text), name,
+      [&](const OrderedJson& record, const std::string& where, std::vector<std::string>& problems) {
+        if (all.format == nullptr) {
+          const auto found = std::ranges::find_if(kFormats, [&](const RolloutFormat& one) { return one.is(record); });
+          if (found == std::end(kFormats)) {
+            if (problems.empty())
+              problems.push_back(where + "its fields are those of no format that is known; expected one of " +
+                                 format_names());
+            return;
+          }
+          all.format = found;
+        }
+        if (!all.format->is(record)) {
+          problems.push_back(where + "expected a record of the format " + std::string(all.format->name));
+          return;
+        }
+        auto rollout = all.format->read(record, where, problems);
+        if (!rollout) return;
+        all.rollouts.push_back(std::move(*rollout));
+        all.lines.push_back(where);
+      });
   if (!read) return read.error();
   return all;
 }

@@ -20,15 +20,16 @@
 
 namespace carnot {
 
-/// One trajectory of another system. It has a conversation, tokens, two texts, or nothing if it failed before a response.
+/// One trajectory of another system. It has a conversation, tokens, two texts, or nothing if it failed before a
+/// response.
 struct ImportedRollout {
   std::string task{};     ///< rows of one task and step are a group; empty: those with equal beginnings
   std::int64_t step = 0;  ///< as that system counts
   std::optional<Conversation> conversation{};
-  std::string prompt{}, response{};                  ///< as texts, whose control tokens may be gone
+  std::string prompt{}, response{};                   ///< as texts, whose control tokens may be gone
   std::vector<TokenId> prompt_ids{}, response_ids{};  ///< as tokens
-  std::vector<bool> sampled{};                       ///< of response_ids; empty: all
-  std::vector<double> log_probs{};                   ///< of the sampled tokens, in order; empty if there are none
+  std::vector<bool> sampled{};                        ///< of response_ids; empty: all
+  std::vector<double> log_probs{};                    ///< of the sampled tokens, in order; empty if there are none
   double score = 0;
   Outcome outcome = Outcome::Finished;
   std::vector<std::string> truths{};
@@ -54,8 +55,8 @@ struct ImportedRollouts {
   std::vector<std::string> lines{};  ///< where each of them is: "rows.jsonl:3: "
 };
 
-/// The records of a text: rows (rows/row_file.h), or a log of Inspect, a JSON object with `samples`. `format`: a name of
-/// the table; empty: the first of which the first record is. The error has all problems with their lines.
+/// The records of a text: rows (rows/row_file.h), or a log of Inspect, a JSON object with `samples`. `format`: a name
+/// of the table; empty: the first of which the first record is. The error has all problems with their lines.
 Result<ImportedRollouts> parse_rollouts(std::string_view text, const std::string& name, const std::string& format);
 
 }  // namespace carnot

@@ -28,16 +28,19 @@ TEST(RolloutFormats, AreRecognizedByTheFieldsOfTheFirstRecord) {
   EXPECT_EQ(found(R"({"example_id": 1, "prompt": [{"role": "user", "content": "a"}],)"
                   R"( "completion": [{"role": "assistant", "content": "b"}], "reward": 1})"),
             "verifiers");
-  EXPECT_EQ(found(R"({"messages": [{"role": "user", "content": "a"}, {"role": "assistant", "content": "b"}], "reward": 1})"),
-            "messages");
+  EXPECT_EQ(
+      found(R"({"messages": [{"role": "user", "content": "a"}, {"role": "assistant", "content": "b"}], "reward": 1})"),
+      "messages");
   EXPECT_EQ(found(R"({"prompt_ids": [1], "completion_ids": [2], "reward": 1})"), "tokens");
-  EXPECT_EQ(found(R"({"version": 2, "samples": [{"id": "q", "epoch": 1, "target": "b", "scores": {"match": {"value": "C"}},)"
-                  R"( "messages": [{"role": "user", "content": "a"}, {"role": "assistant", "content": "b"}]}]})"),
-            "inspect");
+  EXPECT_EQ(
+      found(R"({"version": 2, "samples": [{"id": "q", "epoch": 1, "target": "b", "scores": {"match": {"value": "C"}},)"
+            R"( "messages": [{"role": "user", "content": "a"}, {"role": "assistant", "content": "b"}]}]})"),
+      "inspect");
 }
 
 TEST(RolloutFormats, OfTrlHaveAColumnForEachRewardFunction) {
-  const auto all = read(R"({"step": 1, "prompt": "a", "completion": "b", "correct": 1, "short": 0.25, "advantage": 9})");
+  const auto all =
+      read(R"({"step": 1, "prompt": "a", "completion": "b", "correct": 1, "short": 0.25, "advantage": 9})");
   EXPECT_EQ(all.rollouts[0].score, 1.25);
   EXPECT_EQ(all.rollouts[0].measures, (std::map<std::string, double>{{"correct", 1}, {"short", 0.25}}));
   EXPECT_EQ(all.rollouts[0].step, 1);
@@ -45,7 +48,8 @@ TEST(RolloutFormats, OfTrlHaveAColumnForEachRewardFunction) {
 
 TEST(RolloutFormats, OfInspectHaveGradesAndCallsAsOpenAiHasThem) {
   const auto all = read(
-      R"({"samples": [{"id": 7, "epoch": 2, "target": ["12"], "error": null, "scores": {"match": {"value": "I"}, "f1": {"value": 0.5}},
+      R"({"samples": [{"id": 7, "epoch": 2, "target": ["12"], "error": null,
+      "scores": {"match": {"value": "I"}, "f1": {"value": 0.5}},
       "messages": [{"role": "user", "content": "3*4?"},
         {"role": "assistant", "content": "", "tool_calls": [{"id": "x", "function": "times", "arguments": {"a": 3}}]},
         {"role": "tool", "content": "12", "tool_call_id": "x", "function": "times"},
@@ -61,9 +65,9 @@ TEST(RolloutFormats, OfInspectHaveGradesAndCallsAsOpenAiHasThem) {
 }
 
 TEST(RolloutFormats, TakeLogProbabilitiesOfOpenAisAnswersAndOfTokens) {
-  const auto messages = read(
-      R"({"messages": [{"role": "user", "content": "a"}, {"role": "assistant", "content": "b", "logprobs": )"
-      R"({"content": [{"token": "b", "logprob": -0.5}, {"token": "", "logprob": -0.25}]}}], "reward": 1})");
+  const auto messages =
+      read(R"({"messages": [{"role": "user", "content": "a"}, {"role": "assistant", "content": "b", "logprobs": )"
+           R"({"content": [{"token": "b", "logprob": -0.5}, {"token": "", "logprob": -0.25}]}}], "reward": 1})");
   EXPECT_THAT(messages.rollouts[0].log_probs, ElementsAre(-0.5, -0.25));
   const auto tokens = read(R"({"prompt_ids": [1, 2], "completion_ids": [3, 4, 5], "completion_mask": [1, 0, 1],)"
                            R"( "completion_logprobs": [-1, 0, -2], "reward": 0})");
@@ -81,8 +85,9 @@ TEST(RolloutFormats, SayEverythingThatIsWrongWithItsLine) {
                     HasSubstr("rows.jsonl:3: expected a record of the format verl")));
   EXPECT_THAT(refusal("{\"a\": 1}"), HasSubstr("expected one of tokens, verl, trl, verifiers, inspect, messages"));
   EXPECT_THAT(refusal("{}", "verlr"), HasSubstr("--format: expected one of tokens, verl"));
-  EXPECT_THAT(refusal(R"({"prompt_ids": [1.5], "completion_ids": [3], "completion_mask": [1, 1], "reward": 0})"),
-              AllOf(HasSubstr("prompt_ids: expected a list of numbers"), HasSubstr("completion_mask: expected an entry")));
+  EXPECT_THAT(
+      refusal(R"({"prompt_ids": [1.5], "completion_ids": [3], "completion_mask": [1, 1], "reward": 0})"),
+      AllOf(HasSubstr("prompt_ids: expected a list of numbers"), HasSubstr("completion_mask: expected an entry")));
 }
 
 }  // namespace
