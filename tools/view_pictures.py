@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """Makes the pictures of docs/view.md and docs/view_tour.md from a finished run, in headless Chromium.
 
-    .cache/test_packages/browser/bin/python tools/view_pictures.py RUN TREE_RUN [FOLDER]
+    .cache/test_packages/browser/bin/python tools/view_pictures.py RUN [TREE_RUN]
 
 from the repository root, once build/carnot is built; needs Debian's `chromium` and playwright
-(tools/install_test_packages.sh). TREE_RUN: one whose groups branch. FOLDER: docs.
+(tools/install_test_packages.sh). TREE_RUN: one whose groups branch, for view_chain.png.
 """
 
 import pathlib
@@ -52,7 +52,8 @@ def picture(browser, address, path, *actions):
     page.close()
 
 
-def main(run, trees, folder):
+def main(run, trees):
+    folder = pathlib.Path("docs")
     with tempfile.TemporaryDirectory() as scratch, sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
         html = pathlib.Path(scratch) / "page.html"
@@ -63,12 +64,14 @@ def main(run, trees, folder):
         carnot("view", run, "--output", html, "--methods", METHODS)
         picture(browser, address, folder / "view_methods.png", OPEN_GROUP,
                 "() => { ui.other.value = '1'; methods_changed(); }")
-        carnot("view", run, "--output", html, "--after")
+        last = max(int(path.stem.split("_")[1]) for path in pathlib.Path(run).glob("rollouts/step_*.jsonl"))
+        carnot("view", run, "--output", html, "--after", "--steps", last)
         picture(browser, address, folder / "view_moved.png", OPEN_GROUP, OPEN_LAST_TURN,
                 "() => set_mode(kModes.findIndex(mode => mode.name === 'moved'))")
-        carnot("view", trees, "--output", html)
-        picture(browser, address, folder / "view_chain.png", OPEN_TREE)
-        server = subprocess.Popen(["build/carnot", "view", str(run), "--follow", "--port", "0", "--methods", METHODS],
+        if trees:
+            carnot("view", trees, "--output", html)
+            picture(browser, address, folder / "view_chain.png", OPEN_TREE)
+        server = subprocess.Popen(["build/carnot", "view", run, "--follow", "--port", "0", "--methods", METHODS],
                                   stdout=subprocess.PIPE, text=True)
         picture(browser, server.stdout.readline().split()[0], folder / "view_live.png", OPEN_GROUP,
                 "() => { ui.other.value = '1'; methods_changed(); ui.numbers.open = true; }")
@@ -78,4 +81,4 @@ def main(run, trees, folder):
 
 
 if __name__ == "__main__":
-    main(pathlib.Path(sys.argv[1]), pathlib.Path(sys.argv[2]), pathlib.Path(sys.argv[3] if len(sys.argv) > 3 else "docs"))
+    main(sys.argv[1], sys.argv[2] if len(sys.argv) > 2 else None)

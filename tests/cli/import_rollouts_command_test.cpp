@@ -32,9 +32,12 @@ eval: {tasks: 1, before_training: false}
 }
 
 const std::string kMessages =
-    R"({"messages": [{"role": "user", "content": "Who ?"}, {"role": "assistant", "content": "<think> I need </think> <answer> a </answer>"}], "reward": 1, "answer": "a"}
-{"messages": [{"role": "user", "content": "Who ?"}, {"role": "assistant", "content": "The mayor"}, {"role": "user", "content": "no"}, {"role": "assistant", "content": "Then b"}], "reward": 0, "answer": "a"}
-)";
+    R"({"messages": [{"role": "user", "content": "Who ?"},)"
+    R"( {"role": "assistant", "content": "<think> I need </think> <answer> a </answer>"}], "reward": 1, "answer": "a"})"
+    "\n"
+    R"({"messages": [{"role": "user", "content": "Who ?"}, {"role": "assistant", "content": "The mayor"},)"
+    R"( {"role": "user", "content": "no"}, {"role": "assistant", "content": "Then b"}], "reward": 0, "answer": "a"})"
+    "\n";
 
 TEST(ImportRollouts, OfMessagesAreMeasuredAsScoreDoesAndReadByEveryCommand) {
   const ScratchFolder scratch;
@@ -91,8 +94,8 @@ TEST(ImportRollouts, OfTheRunsOwnTokensAreItsOwnRows) {
       sampled.push_back(mask[t]);
       known.push_back(mask[t] == 1 ? log_probs[t] : Json(0));
     }
-    text += Json{{"uid", row.at("uid")},   {"step", row.at("step")},      {"prompt_ids", ids},
-                 {"completion_ids", rest}, {"completion_mask", sampled},  {"completion_logprobs", known},
+    text += Json{{"uid", row.at("uid")},     {"step", row.at("step")},     {"prompt_ids", ids},
+                 {"completion_ids", rest},   {"completion_mask", sampled}, {"completion_logprobs", known},
                  {"reward", row.at("score")}}
                 .dump() +
             "\n";

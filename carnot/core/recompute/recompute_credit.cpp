@@ -190,11 +190,19 @@ std::string with_credit(std::string_view line, const Trajectory& trajectory, con
   return row.dump(-1, ' ', false, OrderedJson::error_handler_t::replace) + "\n";
 }
 
-/// What an earlier filter dropped takes part again: this method's filter decides.
-void restore_dropped(std::vector<Group>& groups) {
-  for (Group& group : groups)
-    for (Tree& tree : group.trees)
-      for (Leaf& leaf : tree.leaves) leaf.dropped = false;
+/// What an earlier filter dropped takes part again, since this method's filter decides; but for what was not measured
+/// because it was dropped.
+void restore_dropped(std::vector<Group>& groups, std::span<const CreditRule> chain) {
+  for (const Trajectory& one : trajectories(groups)) {
+    Leaf& leaf = groups[static_cast<std::size_t>(one.group_index)]
+                     .trees[static_cast<std::size_t>(one.tree_index)]
+                     .leaves[static_cast<std::size_t>(one.leaf_index)];
+    if (!leaf.dropped) continue;
+    leaf.dropped = std::ranges::any_of(chain, [&](const CreditRule& rule) {
+      return !rule.any_token &&
+             std::ranges::any_of(rule.columns, [&](Column column) { return first_unmeasured(one, column) >= 0; });
+    });
+  }
 }
 
 void filter_each_step(const GroupFilter& filter, std::vector<Group>& groups) {
@@ -288,10 +296,10 @@ Result<CreditedRows> credit_rows_of(const CreditRequest& request, std::string te
   rows.method = std::move(method);
   rows.text = std::move(text);
   rows.file = std::move(file);
-  restore_dropped(rows.file.groups);
+  const std::vector<CreditRule> chain = chain_of(rows.method);
+  restore_dropped(rows.file.groups, chain);
   filter_each_step(rows.method.filter, rows.file.groups);
   rows.all = trajectories(rows.file.groups);
-  const std::vector<CreditRule> chain = chain_of(rows.method);
   CARNOT_RETURN_IF_ERROR(check_fields(rows, chain, further, name));
   rows.credit = credit_each_step(chain, rows.all);
   return rows;

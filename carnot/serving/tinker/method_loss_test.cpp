@@ -8,6 +8,7 @@
 
 #include "carnot/core/base/json.h"
 #include "carnot/core/recompute/recompute_credit.h"
+#include "carnot/core/rollout/log_prob_pass.h"
 #include "carnot/core/train/explanation.h"
 #include "carnot/serving/tinker/trained_adapter.h"
 #include "testing/small_model.h"

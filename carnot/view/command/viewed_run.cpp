@@ -1,5 +1,8 @@
 #include "carnot/view/command/viewed_run.h"
 
+#include <algorithm>
+#include <array>
+
 #include "carnot/core/base/file.h"
 #include "carnot/core/method/contestants.h"
 #include "carnot/core/run/find_run.h"
@@ -21,8 +24,11 @@ struct Wanted {
 
 void add_settings(MethodHead& head, const std::vector<FieldRow>& rows) {
   constexpr std::string_view kObjective = "objective.";
+  constexpr std::array kShown = {"objective.clip_low", "objective.clip_high", "objective.dual_clip",
+                                 "objective.kl_coefficient", "objective.kl_in_reward"};
   for (const FieldRow& row : rows) {
-    if (row.type == "float") head.numbers.emplace_back(row.key, std::stod(row.value));
+    const bool changes_page = !row.key.starts_with(kObjective) || std::ranges::count(kShown, row.key) > 0;
+    if (row.type == "float" && changes_page) head.numbers.emplace_back(row.key, std::stod(row.value));
     if (row.key.starts_with(kObjective)) head.objective.emplace_back(row.key.substr(kObjective.size()), row.value);
   }
 }
