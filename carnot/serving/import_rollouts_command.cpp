@@ -1,5 +1,6 @@
 // The command `carnot import-rollouts`: what other systems write becomes a folder of rollouts, with log-probabilities
 // and signals of a model where one is named.
+#include <iterator>
 #include <map>
 
 #include "carnot/core/base/file.h"
@@ -19,8 +20,11 @@ namespace {
 
 namespace fs = std::filesystem;
 
+constexpr std::size_t kMostProblems = 20;
+
 struct ImportRequest {
-  fs::path file{}, output{}, tokenizer{}, reference{};
+  std::vector<std::string> files{}, scores{};
+  fs::path output{}, tokenizer{}, reference{};
   std::string format{}, answer_lead{};
   ModelRequest model{};
   ImportOptions options{};
@@ -80,6 +84,11 @@ std::string summary(const ImportRequest& request, const ImportedRollouts& read, 
                      std::string(read.format->what) + ") in " + std::to_string(made.groups.size()) + " groups of " +
                      std::to_string(steps) + (steps == 1 ? " step" : " steps") + " in " + request.output.string() +
                      "\n";
+  if (read.format->sums_measures && request.scores.empty()) {
+    std::vector<std::string> names;
+    for (const auto& [name, value] : read.rollouts.front().measures) names.push_back(name);
+    text += "The score is the sum of " + join(names, ", ") + "; --score chooses others.\n";
+  }
   if (made.failed > 0) text += std::to_string(made.failed) + " failed before any response; they were left out.\n";
   if (made.log_probs > 0)
     text += std::to_string(made.log_probs) + " have the log-probabilities of their records (logp_rollout).\n";
@@ -91,15 +100,48 @@ std::string summary(const ImportRequest& request, const ImportedRollouts& read, 
   return text + "carnot view " + request.output.string() + " shows them.\n";
 }
 
-Result<std::string> import_file(ImportRequest request) {
+/// The score as the sum of these measures.
+Status add_scores(const std::vector<std::string>& measures, ImportedRollouts& read) {
+  std::vector<std::string> problems;
+  for (std::size_t i = 0; i < read.rollouts.size() && problems.size() < kMostProblems; ++i) {
+    ImportedRollout& rollout = read.rollouts[i];
+    rollout.score = 0;
+    for (const std::string& name : measures) {
+      const auto found = rollout.measures.find(name);
+      if (found == rollout.measures.end())
+        problems.push_back(read.lines[i] + name + ": this field is missing, or no number; --score reads it");
+      else
+        rollout.score += found->second;
+    }
+  }
+  return problems.empty() ? Status(Done{}) : join_errors(problems);
+}
+
+/// All files, which have one format.
+Result<ImportedRollouts> read_files(const ImportRequest& request) {
+  ImportedRollouts all;
+  std::string format = request.format;
+  for (const std::string& file : request.files) {
+    CARNOT_ASSIGN_OR_RETURN(const auto text, read_row_text(file, "python3"));
+    CARNOT_ASSIGN_OR_RETURN(auto read, parse_rollouts(text, file, format));
+    all.format = read.format;
+    format = read.format->name;
+    std::move(read.rollouts.begin(), read.rollouts.end(), std::back_inserter(all.rollouts));
+    std::move(read.lines.begin(), read.lines.end(), std::back_inserter(all.lines));
+  }
+  if (!request.scores.empty()) CARNOT_RETURN_IF_ERROR(add_scores(request.scores, all));
+  return all;
+}
+
+Result<std::string> import_files(ImportRequest request) {
+  if (request.files.empty()) return Error{"expected a FILE, or several of one format"};
   if (request.model.path.empty() == request.tokenizer.empty())
     return Error{"expected either --model DIR, which measures, or --tokenizer DIR"};
   if (request.model.path.empty() && (!request.reference.empty() || !request.answer_lead.empty()))
     return Error{"--reference and --answer-lead: measure with a model; expected --model DIR with them"};
   if (fs::exists(request.output / "rollouts"))
     return Error{request.output.string() + ": holds rollouts already; expected a new folder"};
-  CARNOT_ASSIGN_OR_RETURN(const auto text, read_row_text(request.file, "python3"));
-  CARNOT_ASSIGN_OR_RETURN(const auto read, parse_rollouts(text, request.file.string(), request.format));
+  CARNOT_ASSIGN_OR_RETURN(const auto read, read_files(request));
   const bool measures = !request.model.path.empty();
   if (!measures) request.model.path = request.tokenizer;
   CARNOT_ASSIGN_OR_RETURN(const auto loaded,
@@ -119,10 +161,11 @@ class ImportRolloutsCommand final : public Command {
   void declare(OptionParser& take) override {
     std::vector<std::string> formats;
     for (const RolloutFormat& format : rollout_formats()) formats.emplace_back(format.name);
-    take.operand("FILE", request_.file, "what another system wrote: JSON lines, JSON, CSV, Parquet",
-                 Presence::Required);
+    take.operand("FILE", request_.files, "what another system wrote: JSON lines, JSON, CSV, Parquet");
     take.text("--output", "DIR", request_.output, "folder to write, as a run's", Presence::Required);
     take.word("--format", "F", request_.format, formats, "of the file; default: as its first record is");
+    take.list("--score", "FIELDS", request_.scores,
+              "numeric fields whose sum is the score; default: the format's own, of trl all but step and advantage");
     take.text("--tokenizer", "DIR", request_.tokenizer, "folder with tokenizer and chat template; nothing is measured");
     take.text("--model", "DIR", request_.model.path,
               "Hugging Face folder or id in the hub's cache, checkpoint, or run folder: measures log-probabilities and "
@@ -145,7 +188,7 @@ class ImportRolloutsCommand final : public Command {
 
   Exit run(const Console& console) override {
     prepare_to_compute();
-    return print(import_file(request_), console);
+    return print(import_files(request_), console);
   }
 
  private:
@@ -156,7 +199,7 @@ class ImportRolloutsCommand final : public Command {
 
 CommandEntry import_rollouts_entry() {
   return {.name = "import-rollouts",
-          .arguments = "FILE --output DIR",
+          .arguments = "FILE ... --output DIR",
           .summary = "rollouts of verl, TRL, verifiers, Inspect or OpenAI messages as Carnot's",
           .example = "completions.parquet --model models/Qwen2.5-0.5B-Instruct --output imported",
           .make = make_command<ImportRolloutsCommand>};

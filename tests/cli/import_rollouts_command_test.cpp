@@ -11,7 +11,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-std::vector<Json> rows_of(const std::string& path) {
+std::vector<Json> imported_rows(const std::string& path) {
   std::vector<Json> rows;
   const std::string text = read_file(path).value();
   for (const std::string_view line : split_lines(text)) rows.push_back(Json::parse(line));
@@ -19,7 +19,7 @@ std::vector<Json> rows_of(const std::string& path) {
 }
 
 /// A run of one step, in the folder `run`: a model with its tokenizer.
-void train(const ScratchFolder& scratch) {
+void train_small_model(const ScratchFolder& scratch) {
   const std::string recipe = scratch.write("tiny.yaml", "run_folder: " + scratch.path("run") + R"(
 env: {name: search_qa, train_worlds: 1, held_out_worlds: 1}
 model: {hidden_size: 32, intermediate_size: 64, num_layers: 1, num_heads: 2, num_kv_heads: 1, head_dim: 16}
@@ -31,7 +31,7 @@ eval: {tasks: 1, before_training: false}
   ASSERT_EQ(run.exit, 0) << run.err;
 }
 
-const std::string kMessages =
+const std::string kConversations =
     R"({"messages": [{"role": "user", "content": "Who ?"},)"
     R"( {"role": "assistant", "content": "<think> I need </think> <answer> a </answer>"}], "reward": 1, "answer": "a"})"
     "\n"
@@ -41,14 +41,14 @@ const std::string kMessages =
 
 TEST(ImportRollouts, OfMessagesAreMeasuredAsScoreDoesAndReadByEveryCommand) {
   const ScratchFolder scratch;
-  train(scratch);
-  const std::string file = scratch.write("rows.jsonl", kMessages), output = scratch.path("imported");
+  train_small_model(scratch);
+  const std::string file = scratch.write("rows.jsonl", kConversations), output = scratch.path("imported");
   const auto run = run_carnot({"import-rollouts", file, "--model", scratch.path("run"), "--reference",
                                scratch.path("run"), "--answer-lead", "<answer> ", "--output", output});
   ASSERT_EQ(run.exit, 0) << run.err;
   EXPECT_THAT(run.out, HasSubstr("2 trajectories (messages: OpenAI's messages with a reward) in 1 groups of 1 step"));
 
-  const auto rows = rows_of(output + "/rollouts/step_1.jsonl");
+  const auto rows = imported_rows(output + "/rollouts/step_1.jsonl");
   ASSERT_EQ(rows.size(), 2u);
   EXPECT_EQ(rows[1].at("turns").size(), 2u);
   std::string ids;
@@ -80,8 +80,8 @@ TEST(ImportRollouts, OfMessagesAreMeasuredAsScoreDoesAndReadByEveryCommand) {
 
 TEST(ImportRollouts, OfTheRunsOwnTokensAreItsOwnRows) {
   const ScratchFolder scratch;
-  train(scratch);
-  const auto own = rows_of(scratch.path("run/rollouts/step_1.jsonl"));
+  train_small_model(scratch);
+  const auto own = imported_rows(scratch.path("run/rollouts/step_1.jsonl"));
   std::string text;
   for (const Json& row : own) {
     const auto tokens = row.at("token_ids"), mask = row.at("loss_mask"), log_probs = row.at("logp_rollout");
@@ -104,7 +104,7 @@ TEST(ImportRollouts, OfTheRunsOwnTokensAreItsOwnRows) {
                                scratch.path("run/checkpoints/global_step_1"), "--output", scratch.path("imported")});
   ASSERT_EQ(run.exit, 0) << run.err;
   EXPECT_THAT(run.out, HasSubstr("have the log-probabilities of their records"));
-  const auto imported = rows_of(scratch.path("imported/rollouts/step_1.jsonl"));
+  const auto imported = imported_rows(scratch.path("imported/rollouts/step_1.jsonl"));
   ASSERT_EQ(imported.size(), own.size());
   for (std::size_t r = 0; r < own.size(); ++r)
     for (const char* field : {"uid", "token_ids", "loss_mask", "score", "logp_rollout", "output"})
@@ -113,7 +113,7 @@ TEST(ImportRollouts, OfTheRunsOwnTokensAreItsOwnRows) {
 
 TEST(ImportRollouts, RefusesWhatItCannotTakeOver) {
   const ScratchFolder scratch;
-  const std::string file = scratch.write("rows.jsonl", kMessages);
+  const std::string file = scratch.write("rows.jsonl", kConversations);
   const auto refusal = [&](std::vector<std::string> arguments) {
     arguments.insert(arguments.begin(), {"import-rollouts", file, "--output", scratch.path("new")});
     const auto run = run_carnot(arguments);

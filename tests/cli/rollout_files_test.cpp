@@ -160,6 +160,21 @@ TEST(CreditCommand, MarksWhatTheFilterDropsAndWritesAFile) {
   for (const std::size_t i : {0u, 2u, 4u}) EXPECT_FALSE(written.at(i).contains("dropped"));
 }
 
+TEST(CreditCommand, LeavesOutWhatWasNotMeasuredSinceAFilterDroppedIt) {
+  const ScratchFolder scratch;
+  auto rows = two_groups();
+  for (OrderedJson& one : rows) one["entropy_old"] = {nullptr, nullptr, 0.5, 0.25, nullptr};
+  for (const std::size_t i : {1u, 3u}) {
+    rows[i]["dropped"] = true;
+    rows[i].erase("entropy_old");
+  }
+  const auto run = run_carnot({"credit", scratch.write("step_0.jsonl", lines_of(rows)), "--method", "grpo + aem"});
+  ASSERT_EQ(run.exit, 0) << run.err;
+  const auto written = rows_of(run.out);
+  for (const std::size_t i : {1u, 3u}) EXPECT_EQ(written.at(i).at("dropped"), true);
+  for (const std::size_t i : {0u, 2u, 4u}) EXPECT_FALSE(written.at(i).contains("dropped"));
+}
+
 TEST(CreditCommand, NamesEveryMissingFieldWithItsFirstLine) {
   const ScratchFolder scratch;
   auto rows = two_groups();

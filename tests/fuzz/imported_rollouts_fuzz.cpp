@@ -10,7 +10,8 @@
 
 CARNOT_FUZZ_TARGET(imported_rollouts) {
   using namespace carnot;  // NOLINT: a function of its own
-  static const std::unique_ptr<ChatFamily> chat = make_chat_family("chatml", testing::small_tokenizer()).value();
+  static const std::unique_ptr<ChatFamily> chat =
+      make_chat_family("chatml", carnot::testing::small_tokenizer()).value();
   const std::string_view text(reinterpret_cast<const char*>(data), size);
   const auto read = parse_rollouts(text, "rows", "");
   if (!read) {

@@ -23,7 +23,7 @@ Result<Demonstration> tokens_of(const ImportedRollout& rollout, const ChatFamily
   if (rollout.conversation) return render_demonstration(chat, *rollout.conversation);
   Demonstration out{.tokens = rollout.prompt_ids};
   std::vector<TokenId> response = rollout.response_ids;
-  if (out.tokens.empty()) {
+  if (response.empty() && out.tokens.empty()) {
     CARNOT_ASSIGN_OR_RETURN(out.tokens, chat.tokenizer().try_encode(rollout.prompt));
     CARNOT_ASSIGN_OR_RETURN(response, chat.tokenizer().try_encode(rollout.response));
   }
@@ -40,6 +40,12 @@ Result<Demonstration> tokens_of(const ImportedRollout& rollout, const ChatFamily
   else
     out.is_said.insert(out.is_said.end(), rollout.sampled.begin(), rollout.sampled.end());
   return out;
+}
+
+/// Why it is no trajectory; empty if it is one.
+std::string problem_of(const Demonstration& tokens) {
+  if (std::ranges::count(tokens.is_said, true) == 0) return "the policy said nothing";
+  return tokens.is_said.front() ? "expected a prompt before what the policy said" : "";
 }
 
 /// What the tokens of a turn are: the prompt or an observation, then thought and action of what was sampled, then the
@@ -82,16 +88,15 @@ Tree tree_of(const Demonstration& trajectory, const Tokenizer& tokenizer, const 
   return tree;
 }
 
-/// Writes the record's log-probabilities; false if they are not as many as the tokens.
-bool write_log_probs(const std::vector<double>& log_probs, Tree& tree) {
-  std::size_t sampled = 0;
-  for (const Turn& turn : tree.turns) sampled += static_cast<std::size_t>(turn.num_sampled());
-  if (log_probs.size() != sampled) return false;
-  std::size_t next = 0;
+/// Writes the record's log-probabilities; false if those of some response are not as many as its tokens.
+bool write_log_probs(const std::vector<std::vector<double>>& log_probs, Tree& tree) {
+  if (log_probs.size() != tree.turns.size()) return false;
+  for (std::size_t n = 0; n < tree.turns.size(); ++n)
+    if (std::ssize(log_probs[n]) != tree.turns[n].num_sampled()) return false;
   for (std::size_t n = 0; n < tree.turns.size(); ++n) {
     const Turn& turn = tree.turns[n];
     auto& column = tree.columns.edit(Column::LogProbRollout, static_cast<int>(n), static_cast<int>(turn.tokens.size()));
-    for (int t = turn.sampled_begin; t < turn.sampled_end; ++t) column[static_cast<std::size_t>(t)] = log_probs[next++];
+    std::ranges::copy(log_probs[n], column.begin() + turn.sampled_begin);
   }
   return true;
 }
@@ -128,9 +133,9 @@ Result<ImportedGroups> import_groups(const ImportedRollouts& all, const ChatFami
       continue;
     }
     const auto tokens = tokens_of(rollout, chat);
-    const bool any = tokens && std::ranges::find(tokens->is_said, true) != tokens->is_said.end();
-    if (!any) {
-      problems.push_back(all.lines[i] + (tokens ? "the policy said nothing" : tokens.error().message));
+    const std::string problem = tokens ? problem_of(*tokens) : tokens.error().message;
+    if (!problem.empty()) {
+      problems.push_back(all.lines[i] + problem);
       if (problems.size() == kMostProblems) break;
       continue;
     }

@@ -168,6 +168,13 @@ TEST(RecordedRollouts, OfInspectAreItsSamplesWithCallsAndResults) {
   EXPECT_EQ(made.failed, 1);
 }
 
+TEST(ImportedGroups, NeedAPromptBeforeWhatWasSaid) {
+  const auto read = parse_rollouts(R"({"input": "", "output": "b", "score": 1})", "rows.jsonl", "");
+  const auto made = import_groups(*read, chat(), {});
+  ASSERT_FALSE(made.ok());
+  EXPECT_EQ(made.error().message, "rows.jsonl:1: expected a prompt before what the policy said");
+}
+
 TEST(ImportedGroups, NameTheRecordsThatCannotBeWritten) {
   const auto read = parse_rollouts(R"({"prompt_ids": [5], "completion_ids": [70000], "reward": 1}
 {"prompt_ids": [5], "completion_ids": [7], "completion_mask": [0], "reward": 1})",

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "carnot/core/base/fields.h"
 #include "carnot/core/base/json.h"
 #include "carnot/core/base/strings.h"
 #include "carnot/core/rows/row_file.h"
@@ -40,8 +41,8 @@ class RecordReader {
 
   std::int64_t step() {
     if (!has(record_, "step")) return 0;
-    if (record_.at("step").is_number_integer() && record_.at("step") >= 0)
-      return record_.at("step").get<std::int64_t>();
+    const OrderedJson& step = record_.at("step");
+    if (step.is_number_integer() && step >= 0 && step <= kLargestCount) return step.get<std::int64_t>();
     expected("step", "a step");
     return 0;
   }
@@ -92,6 +93,20 @@ class RecordReader {
     return all;
   }
 
+  /// Log-probabilities as OpenAI's answers have them ({"content": [{"logprob": -0.1}, ...]}), or as numbers.
+  std::vector<double> log_probs(const std::string& key, const OrderedJson& value) {
+    const OrderedJson& list = value.is_object() && has(value, "content") ? value.at("content") : value;
+    std::vector<double> all;
+    if (list.is_array())
+      for (const OrderedJson& one : list) {
+        const OrderedJson& number = one.is_object() && has(one, "logprob") ? one.at("logprob") : one;
+        if (number.is_number() && number.get<double>() <= 0) all.push_back(number.get<double>());
+      }
+    if (list.is_array() && all.size() == list.size()) return all;
+    problems_.push_back(where_ + key + ": expected a list of log-probabilities, of at most 0");
+    return {};
+  }
+
   std::optional<Conversation> conversation(const OrderedJson& row) { return read_conversation(row, where_, problems_); }
 
   /// Numbers among the fields that are not `known`, as measures.
@@ -131,14 +146,19 @@ std::optional<ImportedRollout> read_tokens(const OrderedJson& record, const std:
   ImportedRollout rollout{.task = reader.name({"task_id", "example_id", "uid", "id"}), .step = reader.step()};
   rollout.prompt_ids = reader.list<TokenId>("prompt_ids");
   rollout.response_ids = reader.list<TokenId>("completion_ids");
+  if (rollout.prompt_ids.empty()) reader.expected("prompt_ids", "tokens");
   for (const double bit : reader.list<double>("completion_mask")) rollout.sampled.push_back(bit != 0);
   if (!rollout.sampled.empty() && rollout.sampled.size() != rollout.response_ids.size())
     reader.expected("completion_mask", "an entry for each of completion_ids");
   const auto log_probs = reader.list<double>("completion_logprobs");
   if (!log_probs.empty() && log_probs.size() != rollout.response_ids.size())
     reader.expected("completion_logprobs", "an entry for each of completion_ids");
-  for (std::size_t t = 0; t < std::min(log_probs.size(), rollout.response_ids.size()); ++t)
-    if (rollout.sampled.empty() || rollout.sampled[t]) rollout.log_probs.push_back(log_probs[t]);
+  for (std::size_t t = 0; t < std::min(log_probs.size(), rollout.response_ids.size()); ++t) {
+    const auto sampled = [&](std::size_t at) { return at >= rollout.sampled.size() || rollout.sampled[at]; };
+    if (!sampled(t)) continue;
+    if (t == 0 || !sampled(t - 1)) rollout.log_probs.emplace_back();
+    rollout.log_probs.back().push_back(log_probs[t]);
+  }
   rollout.score = reader.number({"reward", "score"});
   rollout.truths = reader.texts("answer");
   rollout.measures = reader.measures({"step", "reward", "score", "task_id", "example_id", "uid", "id", "advantage"});
@@ -196,12 +216,12 @@ std::optional<ImportedRollout> read_verifiers(const OrderedJson& record, const s
                                               std::vector<std::string>& problems) {
   RecordReader reader(record, where, problems);
   ImportedRollout rollout{.task = reader.name({"example_id", "id"})};
-  rollout.conversation = reader.conversation(record);
+  if (has(record, "error")) rollout.outcome = Outcome::InfraFailed;
+  if (!has(record, "error") || !record.at("completion").empty()) rollout.conversation = reader.conversation(record);
   rollout.score = reader.number({"reward"});
   rollout.truths = reader.texts("answer");
   rollout.measures = reader.measures({"example_id", "id", "reward", "answer"});
   if (has(record, "task")) rollout.info["task"] = reader.name({"task"});
-  if (has(record, "error")) rollout.outcome = Outcome::InfraFailed;
   return reader.result(std::move(rollout));
 }
 
@@ -218,6 +238,14 @@ std::optional<double> inspect_value(const OrderedJson& value) {
   if (word == "c" || word == "correct" || word == "true" || word == "yes") return 1;
   if (word == "p" || word == "partial") return 0.5;
   return 0;
+}
+
+Outcome inspect_outcome(const OrderedJson& record) {
+  if (has(record, "error")) return Outcome::InfraFailed;
+  if (!has(record, "limit")) return Outcome::Finished;
+  const OrderedJson& limit = record.at("limit");
+  const std::string kind = limit.is_object() && has(limit, "type") ? limit.at("type").dump() : "";
+  return kind == "\"token\"" || kind == "\"context\"" ? Outcome::OutOfTokens : Outcome::OutOfTurns;
 }
 
 /// Its calls as OpenAI has them.
@@ -238,9 +266,10 @@ std::optional<ImportedRollout> read_inspect(const OrderedJson& record, const std
   ImportedRollout rollout{.task = reader.name({"id"}), .truths = reader.texts("target")};
   OrderedJson row;
   for (const OrderedJson& message : record.at("messages")) row["messages"].push_back(openai_message(message));
-  if (has(record, "error")) rollout.outcome = Outcome::InfraFailed;
-  if (has(record, "limit")) rollout.outcome = Outcome::OutOfTurns;
-  const auto answers = [](const OrderedJson& message) { return message.value("role", "") == "assistant"; };
+  rollout.outcome = inspect_outcome(record);
+  const auto answers = [](const OrderedJson& message) {
+    return message.is_object() && has(message, "role") && message.at("role") == "assistant";
+  };
   if (rollout.outcome != Outcome::InfraFailed || std::ranges::any_of(record.at("messages"), answers))
     rollout.conversation = reader.conversation(row);
   bool first = true;
@@ -261,16 +290,6 @@ std::optional<ImportedRollout> read_inspect(const OrderedJson& record, const std
 
 bool is_messages(const OrderedJson& record) { return has(record, "messages") || has(record, "completion"); }
 
-/// Log-probabilities as OpenAI's answers have them ({"content": [{"logprob": -0.1}, ...]}), or as numbers.
-void add_log_probs(const OrderedJson& said, std::vector<double>& to) {
-  const OrderedJson& list = said.is_object() && has(said, "content") ? said.at("content") : said;
-  if (!list.is_array()) return;
-  for (const OrderedJson& one : list) {
-    const OrderedJson& value = one.is_object() && has(one, "logprob") ? one.at("logprob") : one;
-    if (value.is_number()) to.push_back(value.get<double>());
-  }
-}
-
 std::optional<ImportedRollout> read_messages(const OrderedJson& record, const std::string& where,
                                              std::vector<std::string>& problems) {
   RecordReader reader(record, where, problems);
@@ -280,18 +299,19 @@ std::optional<ImportedRollout> read_messages(const OrderedJson& record, const st
   rollout.truths = reader.texts(has(record, "answer") ? "answer" : "ground_truth");
   rollout.measures =
       reader.measures({"step", "reward", "score", "task_id", "uid", "group", "id", "answer", "ground_truth"});
-  if (has(record, "logprobs")) add_log_probs(record.at("logprobs"), rollout.log_probs);
+  if (has(record, "logprobs")) rollout.log_probs.push_back(reader.log_probs("logprobs", record.at("logprobs")));
   for (const char* side : {"messages", "completion"})
     if (has(record, side) && record.at(side).is_array())
       for (const OrderedJson& message : record.at(side))
-        if (message.is_object() && has(message, "logprobs")) add_log_probs(message.at("logprobs"), rollout.log_probs);
+        if (message.is_object() && has(message, "logprobs"))
+          rollout.log_probs.push_back(reader.log_probs(std::string(side) + ": logprobs", message.at("logprobs")));
   return reader.result(std::move(rollout));
 }
 
 constexpr RolloutFormat kFormats[] = {
     {"tokens", "prompt_ids and completion_ids, as trainers hold them", is_tokens, read_tokens},
     {"verl", "verl's trainer.rollout_data_dir", is_verl, read_verl},
-    {"trl", "TRL's log_completions", is_trl, read_trl},
+    {"trl", "TRL's log_completions", is_trl, read_trl, /*sums_measures=*/true},
     {"verifiers", "results.jsonl of verifiers and prime-rl", is_verifiers, read_verifiers},
     {"inspect", "samples of an Inspect log in JSON", is_inspect, read_inspect},
     {"messages", "OpenAI's messages with a reward", is_messages, read_messages},
@@ -305,9 +325,7 @@ std::string format_names() {
 
 /// The samples of a log, as rows; the text as it is if it is none.
 std::string rows_of_log(std::string_view text) {
-  if (text.substr(0, 4096).find("\"samples\"") == std::string_view::npos &&
-      text.find("\"samples\"") == std::string_view::npos)
-    return std::string(text);
+  if (text.find("\"samples\"") == std::string_view::npos) return std::string(text);
   const auto log = parse_json_object<OrderedJson>(text, "");
   if (!log || !has(*log, "samples") || !log->at("samples").is_array()) return std::string(text);
   return log->at("samples").dump(-1, ' ', false, OrderedJson::error_handler_t::replace);

@@ -29,7 +29,7 @@ struct ImportedRollout {
   std::string prompt{}, response{};                   ///< as texts, whose control tokens may be gone
   std::vector<TokenId> prompt_ids{}, response_ids{};  ///< as tokens
   std::vector<bool> sampled{};                        ///< of response_ids; empty: all
-  std::vector<double> log_probs{};                    ///< of the sampled tokens, in order; empty if there are none
+  std::vector<std::vector<double>> log_probs{};       ///< of the sampled tokens, by response; empty if there are none
   double score = 0;
   Outcome outcome = Outcome::Finished;
   std::vector<std::string> truths{};
@@ -44,6 +44,7 @@ struct RolloutFormat {
   /// Adds to `problems` what is wrong with a record, each beginning with `where`, and returns nothing then.
   std::optional<ImportedRollout> (*read)(const nlohmann::ordered_json& record, const std::string& where,
                                          std::vector<std::string>& problems);
+  bool sums_measures = false;  ///< it writes no score of its own
 };
 
 /// All formats. To add one: its function, and its row.

@@ -68,10 +68,10 @@ TEST(RolloutFormats, TakeLogProbabilitiesOfOpenAisAnswersAndOfTokens) {
   const auto messages =
       read(R"({"messages": [{"role": "user", "content": "a"}, {"role": "assistant", "content": "b", "logprobs": )"
            R"({"content": [{"token": "b", "logprob": -0.5}, {"token": "", "logprob": -0.25}]}}], "reward": 1})");
-  EXPECT_THAT(messages.rollouts[0].log_probs, ElementsAre(-0.5, -0.25));
+  EXPECT_THAT(messages.rollouts[0].log_probs, ElementsAre(ElementsAre(-0.5, -0.25)));
   const auto tokens = read(R"({"prompt_ids": [1, 2], "completion_ids": [3, 4, 5], "completion_mask": [1, 0, 1],)"
                            R"( "completion_logprobs": [-1, 0, -2], "reward": 0})");
-  EXPECT_THAT(tokens.rollouts[0].log_probs, ElementsAre(-1, -2));
+  EXPECT_THAT(tokens.rollouts[0].log_probs, ElementsAre(ElementsAre(-1), ElementsAre(-2)));
   EXPECT_THAT(tokens.rollouts[0].sampled, ElementsAre(true, false, true));
 }
 
@@ -88,6 +88,32 @@ TEST(RolloutFormats, SayEverythingThatIsWrongWithItsLine) {
   EXPECT_THAT(
       refusal(R"({"prompt_ids": [1.5], "completion_ids": [3], "completion_mask": [1, 1], "reward": 0})"),
       AllOf(HasSubstr("prompt_ids: expected a list of numbers"), HasSubstr("completion_mask: expected an entry")));
+}
+
+TEST(RolloutFormats, RefuseLogProbabilitiesThatAreNone) {
+  for (const char* bad : {"[-1, null]", "[0.5]", "5", R"({"content": [{"token": "a"}]})"})
+    EXPECT_THAT(refusal(R"({"messages": [{"role": "user", "content": "a"}, {"role": "assistant", "content": "b",)"
+                        R"( "logprobs": )" +
+                        std::string(bad) + R"(}], "reward": 1})"),
+                HasSubstr("logprobs: expected a list of log-probabilities"))
+        << bad;
+}
+
+TEST(RolloutFormats, NeverGiveAFailureAReward) {
+  const auto limited = [](const std::string& fields) {
+    return read(R"({"samples": [{"id": 1, "epoch": 1, "target": "x", "scores": {"match": {"value": "C"}}, )" + fields +
+                R"(, "messages": [{"role": "user", "content": "a"}, {"role": "assistant", "content": "b"}]}]})")
+        .rollouts.at(0)
+        .outcome;
+  };
+  EXPECT_EQ(limited(R"("error": {"message": "lost"}, "limit": {"type": "token"})"), Outcome::InfraFailed);
+  EXPECT_EQ(limited(R"("limit": {"type": "token"})"), Outcome::OutOfTokens);
+  EXPECT_EQ(limited(R"("limit": {"type": "message"})"), Outcome::OutOfTurns);
+  const auto early = read(R"({"example_id": 1, "prompt": [{"role": "user", "content": "a"}], "completion": [],)"
+                          R"( "reward": 0, "error": "lost"})");
+  EXPECT_EQ(early.rollouts.at(0).outcome, Outcome::InfraFailed);
+  EXPECT_FALSE(early.rollouts.at(0).conversation.has_value());
+  EXPECT_EQ(read(R"({"samples": [{"messages": [1], "epoch": 1, "target": "x", "error": "e"}]})").rollouts.size(), 1u);
 }
 
 }  // namespace
