@@ -27,6 +27,7 @@ if ! command -v chromium >/dev/null; then
   say "installing Debian's chromium, for the pages' tests"
   as_root=()
   ((EUID == 0)) || as_root=(sudo)
+  "${as_root[@]}" apt-get update -qq
   "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends chromium >/dev/null
 fi
 tools/install_nvrtc.sh >/dev/null

@@ -64,8 +64,8 @@ def main(run, trees):
         carnot("view", run, "--output", html, "--methods", METHODS)
         picture(browser, address, folder / "view_methods.png", OPEN_GROUP,
                 "() => { ui.other.value = '1'; methods_changed(); }")
-        last = max(int(path.stem.split("_")[1]) for path in pathlib.Path(run).glob("rollouts/step_*.jsonl"))
-        carnot("view", run, "--output", html, "--after", "--steps", last)
+        steps = [int(path.name.split("_")[-1]) for path in pathlib.Path(run).glob("checkpoints/global_step_*")]
+        carnot("view", run, "--output", html, "--after", "--steps", min(steps))
         picture(browser, address, folder / "view_moved.png", OPEN_GROUP, OPEN_LAST_TURN,
                 "() => set_mode(kModes.findIndex(mode => mode.name === 'moved'))")
         if trees:

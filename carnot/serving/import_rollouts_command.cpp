@@ -27,7 +27,7 @@ struct ImportRequest {
   fs::path output{}, tokenizer{}, reference{};
   std::string format{}, answer_lead{};
   ModelRequest model{};
-  ImportOptions options{};
+  RolloutImportOptions options{};
   LogProbPassOptions pass{};
 };
 
@@ -122,6 +122,8 @@ Result<ImportedRollouts> read_files(const ImportRequest& request) {
   ImportedRollouts all;
   std::string format = request.format;
   for (const std::string& file : request.files) {
+    if (file.ends_with(".eval"))
+      return Error{file + ": is an archive; expected JSON, as inspect log convert --to json makes of it"};
     CARNOT_ASSIGN_OR_RETURN(const auto text, read_row_text(file, "python3"));
     CARNOT_ASSIGN_OR_RETURN(auto read, parse_rollouts(text, file, format));
     all.format = read.format;

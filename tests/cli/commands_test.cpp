@@ -10,6 +10,7 @@
 #include <cstdio>
 #include <filesystem>
 #include <iomanip>
+#include <regex>
 #include <sstream>
 
 #include "carnot/core/base/file.h"
@@ -81,7 +82,7 @@ TEST(Manual, HasEveryCommandAndEveryOption) {
   const std::string page = manual_page(usages(), "1.2.3");
   EXPECT_THAT(page, HasSubstr(".TH CARNOT 1 \"\" \"carnot 1.2.3\""));
   for (const CommandUsage& usage : usages()) {
-    EXPECT_THAT(page, HasSubstr(".SS carnot " + usage.name));
+    EXPECT_THAT(page, HasSubstr(".SS carnot " + std::regex_replace(usage.name, std::regex("-"), "\\-")));
     for (const OptionUsage& option : usage.options)
       if (!option.operand) {
         EXPECT_THAT(page, HasSubstr(".B \\-\\-" + option.name.substr(2, 2))) << option.name;

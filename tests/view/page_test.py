@@ -12,6 +12,7 @@ import json
 import pathlib
 import shutil
 import signal
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -376,6 +377,31 @@ def check_after(browser, run, scratch):
     opened.close()
 
 
+def check_agreement(browser, run, step, scratch):
+    """Measured advantages that are a method's own credit agree with it fully; another method's correlation is Pearson's."""
+    rows = [json.loads(line) for line in (run / "rollouts" / f"step_{step}.jsonl").read_text().splitlines()]
+    means = turn_means(run, step, "grpo", scratch)
+    for row in rows:
+        row["advantage_oracle"] = [None] * len(row["token_ids"])
+        for turn, value in zip(row["turns"], means[row["traj_id"]]):
+            for t in range(turn["start"], turn["end"]):
+                row["advantage_oracle"][t] = value if row["loss_mask"][t] else None
+    path = scratch / "measured.jsonl"
+    path.write_text("\n".join(map(json.dumps, rows)) + "\n")
+    carnot("view", path, "--methods", "oracle, grpo, grpo + gigpo")
+    opened = Opened(browser, path.with_suffix(".html"))
+    shown = [text.split(": ", 1) for text in opened.page.locator(".agreement span").all_text_contents()[1:]]
+    assert [name for name, _ in shown] == ["oracle", "grpo", "grpo + gigpo"], shown
+    for method, (_, text) in enumerate(shown):
+        measured, credit = zip(*opened.page.evaluate(f"measured_pairs(data.groups, {method})"))
+        if len(set(measured)) > 1 and len(set(credit)) > 1:
+            r = statistics.correlation(measured, credit)
+            assert abs(float(text.split()[1].rstrip(",")) - r) < 0.006, (text, r)
+            # Leaves share the measured advantages of shared turns, but not a method's credit.
+            assert method == 2 or (method == 1 and any(row["parent"] for row in rows)) or r > 0.9999, (method, r)
+    opened.close()
+
+
 class Server:
     def __init__(self, *arguments):
         self.process = subprocess.Popen([CARNOT, "view", *map(str, arguments), "--follow", "--port", "0"],
@@ -467,6 +493,7 @@ def check_run(browser, run, scratch, picture):
     assert "</script>" in opened.page.locator("main").text_content()
     assert "\x1b" not in opened.page.locator("body").text_content().replace("\\u001b", "")
     opened.close()
+    check_agreement(browser, run, step, scratch)
     check_after(browser, run, scratch)
     check_follow(browser, run, scratch)
     print(f"{len(groups)} groups of step {step} of {run.name}, and as many hostile ones, agree with the rows")

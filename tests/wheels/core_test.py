@@ -57,7 +57,8 @@ def random_row(random, group, member):
     row = {"uid": f"task {group}", "traj_id": f"{group}/{member}", "step": 1 + group % 2, "score": score,
            "turns": turns, "token_ids": random.integers(0, 1000, length), "loss_mask": mask, "segment": segment,
            "query_baseline": float(random.uniform())}
-    for signal in ("logp_old", "logp_ref", "entropy", "entropy_old", "entropy_ref", "energy_ref", "value"):
+    for signal in ("logp_old", "logp_ref", "entropy", "entropy_old", "entropy_ref", "energy_ref", "value",
+                   "advantage_oracle"):
         row[signal] = numpy.where(mask, random.normal(size=length), numpy.nan)
     return row
 

@@ -159,6 +159,7 @@ Behaviour behaviour_of(const MethodRecipe& recipe) {
   for (const Measurement needed : measurements(method)) behaviour.add(static_cast<double>(needed));
   behaviour.add(static_cast<double>(method.info_gain.measure));
   behaviour.add(method.info_gain.query_baseline);
+  behaviour.add(method.continuations);
   Fields objective;
   method.objective.fields(objective);
   for (std::size_t f = 0; f < objective.fields.size(); ++f) {

@@ -119,7 +119,7 @@ class TaskNames {
 }  // namespace
 
 Result<ImportedGroups> import_groups(const ImportedRollouts& all, const ChatFamily& chat,
-                                     const ImportOptions& options) {
+                                     const RolloutImportOptions& options) {
   ImportedGroups out;
   std::map<std::pair<std::int64_t, std::string>, std::size_t> numbers;
   std::vector<std::string> problems;

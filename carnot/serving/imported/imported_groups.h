@@ -11,7 +11,7 @@
 
 namespace carnot {
 
-struct ImportOptions {
+struct RolloutImportOptions {
   std::string think_tag = "think";  ///< what a response has between these tags is thinking, the rest is action
   double success_score = 1;         ///< from which a trajectory counts as success
 };
@@ -26,6 +26,7 @@ struct ImportedGroups {
 /// Writes conversations in the chat format as a rollout has them, from turn to turn; texts become tokens as they are,
 /// so that control tokens that a system left out stay out. Every trajectory is a tree of its own. Steps are raised by
 /// one if the first is 0. The error has all records that cannot be written, with their lines.
-Result<ImportedGroups> import_groups(const ImportedRollouts& all, const ChatFamily& chat, const ImportOptions& options);
+Result<ImportedGroups> import_groups(const ImportedRollouts& all, const ChatFamily& chat,
+                                     const RolloutImportOptions& options);
 
 }  // namespace carnot

@@ -22,7 +22,7 @@ const ChatFamily& chat() {
   return *family;
 }
 
-ImportedGroups import(const std::string& text, const ImportOptions& options = {}) {
+ImportedGroups import(const std::string& text, const RolloutImportOptions& options = {}) {
   auto read = parse_rollouts(text, "rows.jsonl", "");
   EXPECT_TRUE(read.ok()) << (read ? "" : read.error().message);
   auto made = import_groups(*read, chat(), options);
