@@ -323,7 +323,7 @@ std::string format_names() {
   return names;
 }
 
-/// The samples of a log, as rows; the text as it is if it is none.
+/// The samples of a log, as rows; any other text as it is.
 std::string rows_of_log(std::string_view text) {
   if (text.find("\"samples\"") == std::string_view::npos) return std::string(text);
   const auto log = parse_json_object<OrderedJson>(text, "");

@@ -106,7 +106,7 @@ class ViewCommand final : public Command {
               "write logs for Inspect into this folder, one per step, and no page");
     take.flag("--after", request_.after,
               "measure the tokens under the weights after their step: of the first checkpoint from there on");
-    take.flag("--follow", request_.follow, "show the page over HTTP while the run goes on, until Ctrl-C");
+    take.flag("--follow", request_.follow, "serve the page over HTTP while the run trains, until Ctrl-C");
     take.count("--port", "N", request_.port, 0, "with --follow: to listen on; 0: any that is free; default: 8090");
     take.text("--tokenizer", "PATH", request_.tokenizer, "tokenizer.json or its folder; default: the run's");
   }

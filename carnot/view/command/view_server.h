@@ -1,4 +1,4 @@
-// view/command/view_server.h -- the page of a run while it goes on, over HTTP on this machine alone.
+// view/command/view_server.h -- the page of a run while it trains, over HTTP on this machine alone.
 //
 //   GET /          the page
 //   GET /progress  {"steps": that have rollouts, "notes": alarms, "curves", "finished"}
