@@ -66,8 +66,8 @@ Status measure(const ImportRequest& request, const LoadedModel& loaded, std::vec
 
 /// A folder as a run's: rollouts/step_N.jsonl, and the tokenizer. Returns its number of steps.
 Result<std::size_t> write_folder(const fs::path& output, const std::vector<Group>& groups, const LoadedModel& loaded) {
-  CARNOT_RETURN_IF_ERROR(make_folder(output / "rollouts"));
   CARNOT_ASSIGN_OR_RETURN(const auto tokenizer, read_file(loaded.folder / "tokenizer.json"));
+  CARNOT_RETURN_IF_ERROR(make_folder(output / "rollouts"));
   CARNOT_RETURN_IF_ERROR(write_file_atomically(output / "tokenizer.json", tokenizer));
   std::map<std::int64_t, std::vector<Group>> steps;
   for (const Group& group : groups) steps[group.step].push_back(group);
