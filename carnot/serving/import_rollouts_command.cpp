@@ -20,7 +20,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::size_t kMostProblems = 20;
+constexpr std::size_t kMostRowProblems = 20;
 
 struct ImportRequest {
   std::vector<std::string> files{}, scores{};
@@ -103,7 +103,7 @@ std::string summary(const ImportRequest& request, const ImportedRollouts& read, 
 /// The score as the sum of these measures.
 Status add_scores(const std::vector<std::string>& measures, ImportedRollouts& read) {
   std::vector<std::string> problems;
-  for (std::size_t i = 0; i < read.rollouts.size() && problems.size() < kMostProblems; ++i) {
+  for (std::size_t i = 0; i < read.rollouts.size() && problems.size() < kMostRowProblems; ++i) {
     ImportedRollout& rollout = read.rollouts[i];
     rollout.score = 0;
     for (const std::string& name : measures) {
