@@ -171,11 +171,11 @@ TEST(ShardedOptimizer, NamesWhatDoesNotFitInAState) {
                                GradientExchange exchange(group, {parameters[0].second}, group.size());
                                ShardedOptimizer optimizer(group, exchange, weights_of(parameters), {});
                                const Status status = optimizer.load_state(
-                                   {{"w.first_moment", at::zeros({2, 3})}, {"w.master", at::zeros({3, 2})}}, 1, 0);
+                                   {{"w.first_moment", at::zeros({2, 3})}, {"w.residual", at::zeros({3, 2})}}, 1, 0);
                                return status ? std::string("loaded") : status.error().message;
                              }).back();
   EXPECT_THAT(report, AllOf(HasSubstr("w.first_moment has shape [2, 3], expected [3, 2]"),
-                            HasSubstr("w.second_moment is missing"), HasSubstr("w.master belongs to no weight")));
+                            HasSubstr("w.second_moment is missing"), HasSubstr("w.residual belongs to no weight")));
 }
 
 }  // namespace

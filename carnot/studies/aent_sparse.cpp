@@ -1,5 +1,6 @@
 // studies/aent_sparse.cpp -- AEnt: an entropy bonus where optimal actions are few, arXiv:2509.03493
 #include <array>
+#include <span>
 
 #include "carnot/core/base/statistics.h"
 #include "carnot/core/base/thread_pool.h"
@@ -19,6 +20,10 @@ constexpr std::array<Bonus, 4> kBonuses = {{{EntropyBonus::None, "none"},
                                             {EntropyBonus::Clamped, "clamped"},
                                             {EntropyBonus::Adaptive, "clamped, adaptive"}}};
 
+void subtract(std::vector<double>& values, std::span<const double> others) {
+  for (std::size_t i = 0; i < values.size(); ++i) values[i] -= others[i];
+}
+
 class AentSparse final : public Analysis {
  public:
   void fields(FieldVisitor& visit) override {
@@ -30,6 +35,7 @@ class AentSparse final : public Analysis {
                 at_least(0));
     visit.field("clamp", ascent_.clamp, "share of the actions, the least likely, left out", between(0, 1));
     visit.field("normalise", ascent_.normalise, "divide the return's gradient by the reward's deviation, as GRPO does");
+    visit.field("paths", ascent_.paths, "sampled for each step's gradient; 0: gradients are exact", at_least(0));
     visit.field("depth", process_.depth, "states on a path", at_least(1));
     visit.field("actions", process_.actions, "of a state", at_least(2));
     visit.field("spread", process_.spread, "standard deviation of the first logits", at_least(0));
@@ -55,10 +61,12 @@ class AentSparse final : public Analysis {
                        .high = "high",
                        .x_axis = {.label = "optimal actions of " + std::to_string(process_.actions)},
                        .y_axis = {.label = "return", .low = 0, .high = 1}}};
-    report.notes = {
-        "All gradients are exact: nothing is sampled, so exploration cannot fail here; what is seen is what the "
-        "bonus does to the speed and the end of the ascent.",
-        "The bonus is the mean entropy of visited states, visits being weights without gradient."};
+    report.notes = {ascent_.paths == 0
+                        ? "All gradients are exact: nothing is sampled, so exploration cannot fail here; what is "
+                          "seen is what the bonus does to the speed and the end of the ascent."
+                        : "Gradients are those of sampled paths: without a success among them a step has no "
+                          "gradient but the bonus's. Returns are exact.",
+                    "The bonus is the mean entropy of visited states, visits being weights without gradient."};
     for (const double count : optimal_) {
       if (count > process_.actions / 2)
         return Error{"optimal: found " + std::to_string(static_cast<int>(count)) +
@@ -80,14 +88,14 @@ class AentSparse final : public Analysis {
     kernel_pool().run(seeds_, [&](std::int64_t seed) {
       const auto number = static_cast<std::uint64_t>(seed);
       RandomStream random(derive_seed(number, "aent-sparse", static_cast<std::uint64_t>(optimal)));
-      curves[number] = ascend(sparse_process(process, random), ascent);
+      curves[number] = ascend(sparse_process(process, random), ascent, random);
     });
     return curves;
   }
 
   void add_count(int optimal, AnalysisReport& report) const {
-    std::string ours;
-    std::vector<double> without;
+    std::string early, last;
+    std::vector<double> without, without_final;
     for (std::size_t b = 0; b < kBonuses.size(); ++b) {
       const std::string name(kBonuses[b].name);
       const std::vector<AscentCurve> curves = ascend_all(optimal, kBonuses[b].kind);
@@ -106,9 +114,15 @@ class AentSparse final : public Analysis {
       }
       const Interval interval = mean_interval(means);
       report.tables[0].add(optimal, name, mean(means), interval.low, interval.high, mean(finals));
-      if (b == 0) without = means;
-      for (std::size_t seed = 0; seed < means.size(); ++seed) means[seed] -= b == 0 ? 0 : without[seed];
-      ours += (b == 0 ? "" : "; ") + name + " " + mean_text(means);
+      if (b == 0) {
+        without = means;
+        without_final = finals;
+      } else {
+        subtract(means, without);
+        subtract(finals, without_final);
+      }
+      early += (b == 0 ? "" : "; ") + name + " " + mean_text(means);
+      last += (b == 0 ? "" : "; ") + name + " " + mean_text(finals);
     }
     report.figures.push_back(
         {.title = std::to_string(optimal) + " optimal actions of " + std::to_string(process_.actions),
@@ -123,7 +137,8 @@ class AentSparse final : public Analysis {
          .y_axis = {.label = "expected return", .low = 0, .high = 1}});
     const bool first = optimal == static_cast<int>(optimal_.front());
     report.find(std::to_string(optimal) + " optimal actions: mean return, and gains over it",
-                first ? "the fewer, the less full entropy gains; clamped keeps its gain" : "", ours);
+                first ? "the fewer, the less full entropy gains; clamped keeps its gain" : "", early);
+    report.find(std::to_string(optimal) + " optimal actions: final return, and gains over it", "", last);
   }
 
   std::vector<double> optimal_{1, 3, 10, 30, 100, 300};

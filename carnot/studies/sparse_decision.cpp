@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <iterator>
 #include <numeric>
 
 #include "carnot/core/base/check.h"
@@ -27,6 +28,33 @@ std::vector<std::size_t> likeliest(std::span<const double> logits, std::size_t c
                      [&](std::size_t a, std::size_t b) { return logits[a] > logits[b]; });
   order.resize(count);
   return order;
+}
+
+/// A depth's policy, to be sampled from.
+struct Choices {
+  explicit Choices(std::span<const double> logits) : policy(softmax(logits)) {
+    std::partial_sum(policy.begin(), policy.end(), std::back_inserter(cumulative));
+  }
+  std::size_t sample(RandomStream& random) const {
+    const auto found = std::upper_bound(cumulative.begin(), cumulative.end(), random.uniform() * cumulative.back());
+    return std::min<std::size_t>(static_cast<std::size_t>(found - cumulative.begin()), policy.size() - 1);
+  }
+  std::vector<double> policy{}, cumulative{};
+};
+
+struct SampledPath {
+  std::vector<std::size_t> actions{};  ///< one by depth that the path came to
+  double reward = 0;
+};
+
+SampledPath sample_path(const SparseProcess& process, std::span<const Choices> choices, RandomStream& random) {
+  SampledPath path;
+  for (std::size_t d = 0; d < choices.size(); ++d) {
+    path.actions.push_back(choices[d].sample(random));
+    if (!process.optimal[d][path.actions.back()]) return path;
+  }
+  path.reward = 1;
+  return path;
 }
 
 double product(std::span<const double> factors) {
@@ -109,6 +137,47 @@ std::vector<std::vector<double>> return_gradient(const SparseProcess& process) {
   return gradient;
 }
 
+PathGradient exact_gradient(const SparseProcess& process, bool normalise) {
+  const std::vector<double> mass = optimal_mass(process);
+  PathGradient result{.visits = visits(mass), .gradient = return_gradient(process)};
+  if (!normalise) return result;
+  const double scale = reward_scale(product(mass));
+  for (auto& row : result.gradient)
+    for (double& x : row) x *= scale;
+  return result;
+}
+
+PathGradient sampled_gradient(const SparseProcess& process, int paths, bool normalise, RandomStream& random) {
+  const std::size_t depths = process.logits.size();
+  std::vector<Choices> choices;
+  for (const auto& logits : process.logits) choices.emplace_back(logits);
+  std::vector<SampledPath> sampled;
+  double successes = 0;
+  for (int i = 0; i < paths; ++i) {
+    sampled.push_back(sample_path(process, choices, random));
+    successes += sampled.back().reward;
+  }
+  const double chance = successes / paths;
+  const double scale = normalise ? reward_scale(chance) : 1;
+  PathGradient result{.visits = std::vector<double>(depths, 0.0)};
+  for (std::size_t d = 0; d < depths; ++d) {
+    std::vector<double> row(process.logits[d].size(), 0.0);
+    double sum = 0;  // of the advantages of the paths that come here
+    for (const SampledPath& path : sampled) {
+      if (path.actions.size() <= d) continue;
+      const double advantage = (path.reward - chance) * scale / paths;
+      row[path.actions[d]] += advantage;
+      sum += advantage;
+      result.visits[d] += 1;
+    }
+    add_scaled(row, choices[d].policy, -sum);
+    result.gradient.push_back(std::move(row));
+  }
+  const double tokens = std::accumulate(result.visits.begin(), result.visits.end(), 0.0);
+  for (double& visit : result.visits) visit /= tokens;
+  return result;
+}
+
 ClampedEntropy clamped_entropy(std::span<const double> logits, double clamp) {
   const auto left_out = static_cast<std::size_t>(static_cast<double>(logits.size()) * clamp);
   const std::vector<std::size_t> kept = likeliest(logits, logits.size() - left_out);
@@ -122,30 +191,27 @@ ClampedEntropy clamped_entropy(std::span<const double> logits, double clamp) {
   return entropy;
 }
 
-AscentCurve ascend(SparseProcess process, const AscentOptions& options) {
+AscentCurve ascend(SparseProcess process, const AscentOptions& options, RandomStream& random) {
   const bool clamps = options.bonus == EntropyBonus::Clamped || options.bonus == EntropyBonus::Adaptive;
   AdaptiveEntropyOptions adaptive = options.adaptive;
   adaptive.enabled = options.bonus == EntropyBonus::Adaptive;
   EntropyCoefficient bonus{.coefficient = options.bonus == EntropyBonus::None ? 0 : options.coefficient};
   AscentCurve curve;
   for (int step = 0; step <= options.steps; ++step) {
-    const std::vector<double> mass = optimal_mass(process);
-    const std::vector<double> visited = visits(mass);
+    const PathGradient path = options.paths > 0 ? sampled_gradient(process, options.paths, options.normalise, random)
+                                                : exact_gradient(process, options.normalise);
     std::vector<ClampedEntropy> entropies;
     double mean = 0;
     for (std::size_t d = 0; d < process.logits.size(); ++d) {
       entropies.push_back(clamped_entropy(process.logits[d], clamps ? options.clamp : 0));
-      mean += visited[d] * entropies.back().value;
+      mean += path.visits[d] * entropies.back().value;
     }
-    const double reward = product(mass);
-    curve.expected_return.push_back(reward);
+    curve.expected_return.push_back(expected_return(process));
     curve.coefficient.push_back(bonus.coefficient);
     curve.entropy.push_back(mean);
-    const auto gradient = return_gradient(process);
-    const double scale = options.normalise ? reward_scale(reward) : 1;
     for (std::size_t d = 0; d < process.logits.size(); ++d) {
-      add_scaled(process.logits[d], gradient[d], options.learning_rate * scale);
-      add_scaled(process.logits[d], entropies[d].gradient, options.learning_rate * bonus.coefficient * visited[d]);
+      add_scaled(process.logits[d], path.gradient[d], options.learning_rate);
+      add_scaled(process.logits[d], entropies[d].gradient, options.learning_rate * bonus.coefficient * path.visits[d]);
     }
     bonus.update(adaptive, mean);
   }

@@ -94,7 +94,8 @@ TEST(SparseDecision, EntropyGradientEqualsFiniteDifferences) {
 }
 
 TEST(SparseDecision, WithoutABonusTheReturnNeverFalls) {
-  const AscentCurve curve = ascend(small_process(5, 2, 30, 3), {.steps = 200, .learning_rate = 0.5});
+  RandomStream unread(0);
+  const AscentCurve curve = ascend(small_process(5, 2, 30, 3), {.steps = 200, .learning_rate = 0.5}, unread);
   for (std::size_t t = 1; t < curve.expected_return.size(); ++t)
     EXPECT_GE(curve.expected_return[t], curve.expected_return[t - 1]);
   EXPECT_GT(curve.expected_return.back(), 0.9);
@@ -103,9 +104,11 @@ TEST(SparseDecision, WithoutABonusTheReturnNeverFalls) {
 TEST(SparseDecision, FewOptimalActionsMakeTheFullBonusCostMoreThanTheClampedOne) {
   const auto mean_return = [](EntropyBonus bonus) {
     std::vector<double> means;
+    RandomStream unread(0);
     for (std::uint64_t seed = 0; seed < 8; ++seed)
-      means.push_back(mean(
-          ascend(small_process(seed, 2, 400, 1), {.bonus = bonus, .steps = 200, .learning_rate = 3}).expected_return));
+      means.push_back(
+          mean(ascend(small_process(seed, 2, 400, 1), {.bonus = bonus, .steps = 200, .learning_rate = 3}, unread)
+                   .expected_return));
     return mean(means);
   };
   EXPECT_GT(mean_return(EntropyBonus::None), mean_return(EntropyBonus::Clamped));
@@ -117,10 +120,56 @@ TEST(SparseDecision, TheAdaptiveCoefficientFallsWhileEntropyIsAboveItsBand) {
                               .steps = 30,
                               .coefficient = 0.05,
                               .adaptive = {.low = 0.5, .high = 1, .rate = 0.001, .least = 0, .most = 0.1, .warmup = 0}};
-  const AscentCurve curve = ascend(small_process(6, 2, 200, 2), options);
+  RandomStream unread(0);
+  const AscentCurve curve = ascend(small_process(6, 2, 200, 2), options, unread);
   EXPECT_EQ(curve.coefficient[0], 0.05);
   EXPECT_EQ(curve.coefficient[1], 0.05);  // the warm-up's last step
   EXPECT_NEAR(curve.coefficient[2], 0.05 - 0.001 * (curve.entropy[1] - 1), 1e-15);
+}
+
+TEST(SparseDecision, SampledGradientsAreTheExactOneOnAverage) {
+  const SparseProcess process = small_process(7, 3, 6, 2);
+  const PathGradient exact = exact_gradient(process, false);
+  constexpr int kBatches = 20000, kPaths = 8;
+  RandomStream random(11);
+  std::vector<std::vector<double>> sum(3, std::vector<double>(6, 0.0)), squares = sum;
+  for (int i = 0; i < kBatches; ++i) {
+    const PathGradient sampled = sampled_gradient(process, kPaths, false, random);
+    for (std::size_t d = 0; d < 3; ++d)
+      for (std::size_t a = 0; a < 6; ++a) {
+        sum[d][a] += sampled.gradient[d][a];
+        squares[d][a] += sampled.gradient[d][a] * sampled.gradient[d][a];
+      }
+  }
+  // The mean reward as baseline, one's own included, shortens the gradient by (paths - 1) / paths.
+  constexpr double kShare = double(kPaths - 1) / kPaths;
+  for (std::size_t d = 0; d < 3; ++d)
+    for (std::size_t a = 0; a < 6; ++a) {
+      const double mean = sum[d][a] / kBatches;
+      const double error = std::sqrt((squares[d][a] / kBatches - mean * mean) / kBatches);
+      EXPECT_NEAR(mean, kShare * exact.gradient[d][a], 5 * error) << d << " " << a;
+    }
+}
+
+TEST(SparseDecision, OfManyPathsTheNormalisedGradientAndTheVisitsAreTheExactOnes) {
+  const SparseProcess process = small_process(8, 3, 6, 3);
+  RandomStream random(12);
+  const PathGradient exact = exact_gradient(process, true), sampled = sampled_gradient(process, 400000, true, random);
+  for (std::size_t d = 0; d < 3; ++d) {
+    EXPECT_NEAR(sampled.visits[d], exact.visits[d], 0.003);
+    for (std::size_t a = 0; a < 6; ++a) EXPECT_NEAR(sampled.gradient[d][a], exact.gradient[d][a], 0.01);
+  }
+}
+
+TEST(SparseDecision, WithoutASuccessAmongThePathsNothingIsLearned) {
+  SparseProcess process = small_process(9, 2, 50, 1);
+  for (std::size_t a = 0; a < 50; ++a)
+    if (process.optimal[0][a]) process.logits[0][a] = -60;
+  RandomStream random(13);
+  const PathGradient sampled = sampled_gradient(process, 64, true, random);
+  for (const auto& row : sampled.gradient)
+    for (const double x : row) EXPECT_EQ(x, 0);
+  EXPECT_EQ(sampled.visits, (std::vector<double>{1, 0}));
 }
 
 }  // namespace

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <set>
+
 #include "carnot/core/env/environment_boundary.h"
 #include "testing/field_settings.h"
 #include "testing/paths.h"
@@ -108,6 +110,32 @@ TEST(React, PlaysWebshopAsItsOwnFormDoes) {
 }
 
 TEST(React, PlaysGridsOfRagen) { expect_same_game("sokoban", {}, "answer"); }
+
+/// What ten moves over slippery ice show when the slips are drawn by `key` from the fourth on.
+std::string slides(const EnvironmentFactory& factory, std::uint64_t key) {
+  const auto react = make_react(factory.make(Split::Validation, 0), "");
+  react->open();
+  std::string shown;
+  Reply reply;
+  for (int move = 0; move < 10 && !reply.done; ++move) {
+    if (move == 3) react->redraw(key);
+    reply = react->step(std::string("Thought: on\nAction: ") + (move % 2 == 0 ? "Left" : "Right"));
+    shown += reply.text;
+  }
+  return shown;
+}
+
+TEST(React, RedrawsWhatTheGameBeneathDraws) {
+  const ReactSettings no_holes{
+      {"p", "1"}, {"size", "8"}, {"success_rate", "0.4"}, {"max_turns", "10"}, {"max_actions", "10"}};
+  const auto factory = factory_of("frozen_lake", no_holes);
+  std::set<std::string> ways;
+  for (std::uint64_t key = 0; key < 8; ++key) {
+    ways.insert(slides(*factory, key));
+    EXPECT_EQ(slides(*factory, key), slides(*factory, key));
+  }
+  EXPECT_GE(ways.size(), 7u);
+}
 
 TEST(React, SearchesAndAnswersInEveryProtocolOfOpenQa) {
   for (const std::string protocol : {"search_r1", "arpo", "verl_agent"}) {

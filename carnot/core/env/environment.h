@@ -114,6 +114,10 @@ class Environment {
   /// no other call of this environment runs.
   virtual std::unique_ptr<Environment> clone() const { return nullptr; }
 
+  /// What the environment draws by itself comes from `key` from here on, so that copies of one state go on
+  /// independently. Nothing to do where it draws nothing.
+  virtual void redraw(std::uint64_t /*key*/) {}
+
   /// The environment itself; of one that wraps another, the wrapped one.
   virtual const Environment& innermost() const { return *this; }
 };

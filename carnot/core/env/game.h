@@ -1,6 +1,7 @@
 // env/game.h -- the bare world of an environment: actions in, observations out; no prompts, no budgets.
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <memory>
 #include <string>
@@ -57,6 +58,8 @@ class Game {
   /// Numbers for metrics, read at the end of an episode.
   virtual std::map<std::string, double> measures() const { return {}; }
   virtual std::unique_ptr<Game> clone() const = 0;
+  /// As Environment::redraw().
+  virtual void redraw(std::uint64_t /*key*/) {}
 };
 
 }  // namespace carnot

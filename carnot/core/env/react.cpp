@@ -152,6 +152,8 @@ class ReactEnvironment final : public Environment {
   std::map<std::string, std::string> info() const override { return beneath_->info(); }
   Branching branching() const override { return beneath_->branching(); }
 
+  void redraw(std::uint64_t key) override { beneath_->redraw(key); }
+
   std::unique_ptr<Environment> clone() const override {
     auto copy = std::make_unique<ReactEnvironment>(beneath_->clone(), answer_lead_);
     copy->tools_ = tools_;

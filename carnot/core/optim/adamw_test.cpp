@@ -6,6 +6,7 @@
 
 #include <cmath>
 #include <limits>
+#include <map>
 #include <nlohmann/json.hpp>
 
 #include "carnot/core/base/file.h"
@@ -43,7 +44,8 @@ void set_random_gradients(const Optimizer::Tensors& parameters, RandomStream& ra
 
 Optimizer::Tensors copies(const Optimizer::Tensors& parameters) {
   Optimizer::Tensors all;
-  for (const auto& [name, tensor] : parameters) all.emplace_back(name, tensor.detach().clone().requires_grad_());
+  for (const auto& [name, tensor] : parameters)
+    all.emplace_back(name, tensor.detach().clone().requires_grad_(tensor.requires_grad()));
   return all;
 }
 
@@ -214,19 +216,28 @@ TEST(AdamW, NonFiniteGradientsChangeNothingButTheCounter) {
   }
 }
 
-TEST(AdamW, RoundsMasterWeightsAsLibTorchDoes) {
-  at::Tensor values = at::randn({3, 20011});
-  std::int64_t place = 7;
-  for (const double special : {0.0, 1e-45, 3.4e38, double(INFINITY), 1.00390625, 1.01171875})
-    values.view(-1)[place++] = special;
-  const at::Tensor ours = at::zeros_like(values, at::kBFloat16), theirs = at::zeros_like(ours);
-  const auto version = ours._version();
-  set_num_threads(3);
-  copy_rounded(values, ours);
-  set_num_threads(1);
-  theirs.copy_(values);
-  EXPECT_TRUE(at::equal(ours, theirs));
-  EXPECT_GT(ours._version(), version) << "packed copies are made again";
+TEST(AdamW, OfBfloat16WeightsAndTheirOtherHalvesIsThatOfFloat32BitForBit) {
+  RandomStream random(23);
+  const Optimizer::Tensors narrow = random_parameters(random, at::kBFloat16);
+  Optimizer::Tensors wide = copies(narrow);
+  for (auto& [name, tensor] : wide) tensor = tensor.detach().to(at::kFloat).requires_grad_();
+  LocalOptimizer halves(weights_of(narrow), {.weight_decay = 0.1}), whole(weights_of(wide), {.weight_decay = 0.1});
+  RandomStream gradients(5);
+  for (int step = 0; step < 30; ++step) {
+    set_random_gradients(narrow, gradients);
+    for (std::size_t i = 0; i < wide.size(); ++i)
+      wide[i].second.mutable_grad() = narrow[i].second.grad().to(at::kFloat);
+    const auto version = narrow[0].second._version();
+    halves.step(1e-3);
+    EXPECT_GT(narrow[0].second._version(), version) << "packed copies are made again";
+    whole.step(1e-3);
+  }
+  const auto state = halves.state();
+  const std::map<std::string, at::Tensor> kept(state.begin(), state.end());
+  for (std::size_t i = 0; i < narrow.size(); ++i) {
+    const auto& [name, weight] = narrow[i];
+    EXPECT_TRUE(at::equal(join_halves(weight.detach(), kept.at(name + ".residual")), wide[i].second)) << name;
+  }
 }
 
 TEST(AdamW, MasterWeightsKeepUpdatesThatBfloat16WouldLose) {

@@ -41,7 +41,7 @@ void set_gradients(const Optimizer::Tensors& weights, int update) {
 }
 
 Optimizer::Tensors trained(Optimizer::Tensors weights) {
-  for (auto& [name, tensor] : weights) tensor = tensor.detach().clone().requires_grad_();
+  for (auto& [name, tensor] : weights) tensor = tensor.detach().clone().requires_grad_(tensor.is_floating_point());
   return weights;
 }
 

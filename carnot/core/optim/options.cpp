@@ -20,7 +20,7 @@ void OptimizerOptions::fields(FieldVisitor& visit) {
   visit.field("weight_decay", weight_decay, "decoupled decay of matrices, per unit of learning rate", at_least(0));
   visit.field("max_grad_norm", max_grad_norm, "gradients are scaled down to this global norm", above(0));
   visit.field("master_weights", master_weights,
-              "keep a float32 copy of bfloat16 weights; off: updates are rounded stochastically");
+              "keep float32 weights beside bfloat16 ones; off: updates are rounded stochastically");
   visit.field("moments", moments, "what the moments are kept in", one_of({"float32", "bfloat16"}));
 }
 

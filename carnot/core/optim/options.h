@@ -15,7 +15,7 @@ struct OptimizerOptions {
   double momentum = 0.95;     ///< Muon's
   double weight_decay = 0.0;  ///< decoupled; matrices only, never norms and biases
   double max_grad_norm = 1.0;
-  bool master_weights = true;       ///< a float32 copy of bfloat16 weights
+  bool master_weights = true;       ///< float32 weights, in two halves, one of them the bfloat16 weights
   std::string moments = "float32";  ///< float32 (float64 for float64 weights) | bfloat16
 
   void fields(FieldVisitor& visit);

@@ -49,19 +49,40 @@ void round_stochastically_portable(const at::Tensor& values, std::uint64_t key, 
   into.view(-1).copy_(bits.view(at::kFloat));
 }
 
-void copy_rounded(const at::Tensor& values, const at::Tensor& into) {
-  const bool own = into.device().is_cpu() && into.scalar_type() == at::kBFloat16 &&
-                   values.scalar_type() == at::kFloat && values.is_contiguous() && into.is_contiguous();
-  if (!own) {
-    into.copy_(values);
-    return;
-  }
-  const float* from = values.const_data_ptr<float>();
-  at::BFloat16* to = into.mutable_data_ptr<at::BFloat16>();
+at::Tensor join_halves(const at::Tensor& upper, const at::Tensor& lower) {
+  CARNOT_CHECK_EQ(upper.numel(), lower.numel());
+  if (!upper.is_cpu() || !upper.is_contiguous() || !lower.is_contiguous()) return join_halves_portable(upper, lower);
+  at::Tensor values = at::empty(upper.sizes(), upper.options().dtype(at::kFloat));
+  const auto* high = reinterpret_cast<const std::uint16_t*>(upper.const_data_ptr<at::BFloat16>());
+  const std::int16_t* low = lower.const_data_ptr<std::int16_t>();
+  float* to = values.mutable_data_ptr<float>();
   for_each_chunk(values.numel(), [=](std::int64_t, std::int64_t begin, std::int64_t end) {
-    for (std::int64_t i = begin; i < end; ++i) to[i] = from[i];
+    join_halves(high + begin, low + begin, end - begin, to + begin);
   });
-  into.unsafeGetTensorImpl()->bump_version();  // as copy_ does
+  return values;
+}
+
+at::Tensor join_halves_portable(const at::Tensor& upper, const at::Tensor& lower) {
+  return upper.view(at::kShort).to(at::kInt).mul(1 << 16).add(lower.to(at::kInt)).view(at::kFloat);
+}
+
+void split_halves(const at::Tensor& values, const at::Tensor& upper, const at::Tensor& lower) {
+  CARNOT_CHECK_EQ(values.numel(), upper.numel());
+  CARNOT_CHECK_EQ(values.numel(), lower.numel());
+  if (!values.is_cpu() || !values.is_contiguous() || !upper.is_contiguous() || !lower.is_contiguous())
+    return split_halves_portable(values, upper, lower);
+  const float* from = values.const_data_ptr<float>();
+  auto* high = reinterpret_cast<std::uint16_t*>(upper.mutable_data_ptr<at::BFloat16>());
+  std::int16_t* low = lower.mutable_data_ptr<std::int16_t>();
+  for_each_chunk(values.numel(), [=](std::int64_t, std::int64_t begin, std::int64_t end) {
+    split_halves(from + begin, end - begin, high + begin, low + begin);
+  });
+}
+
+void split_halves_portable(const at::Tensor& values, const at::Tensor& upper, const at::Tensor& lower) {
+  const at::Tensor bits = values.view(at::kInt);
+  upper.view(at::kShort).copy_(bits.add(1 << 15).bitwise_right_shift(16));
+  lower.copy_(bits);
 }
 
 }  // namespace carnot

@@ -1,5 +1,5 @@
-// optim/rounding.h -- float32 to bfloat16: to the nearest, or stochastically, so that sums of small steps are right on
-// average.
+// optim/rounding.h -- float32 to bfloat16: in two halves, without loss, or stochastically, so that sums of small steps
+// are right on average.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -17,7 +17,13 @@ void round_stochastically(const at::Tensor& values, std::uint64_t key, std::int6
 void round_stochastically_portable(const at::Tensor& values, std::uint64_t key, std::int64_t first,
                                    const at::Tensor& into);
 
-/// into = values, rounded to the nearest where `into` is narrower. From float32 to bfloat16 on the CPU, on all threads.
-void copy_rounded(const at::Tensor& values, const at::Tensor& into);
+/// The float32 numbers of which `upper` is the nearest bfloat16 number, ties away from zero, and `lower` (int16) the
+/// difference in units of the last bit. `lower` of zeros: the numbers of `upper`. In chunks, on all threads.
+at::Tensor join_halves(const at::Tensor& upper, const at::Tensor& lower);
+at::Tensor join_halves_portable(const at::Tensor& upper, const at::Tensor& lower);
+
+/// The inverse of join_halves(), without loss.
+void split_halves(const at::Tensor& values, const at::Tensor& upper, const at::Tensor& lower);
+void split_halves_portable(const at::Tensor& values, const at::Tensor& upper, const at::Tensor& lower);
 
 }  // namespace carnot

@@ -18,4 +18,20 @@ void round_stochastically(const float* values, std::int64_t count, std::uint64_t
   }
 }
 
+void join_halves(const std::uint16_t* upper, const std::int16_t* lower, std::int64_t count, float* values) {
+  for (std::int64_t i = 0; i < count; ++i) {
+    const std::uint32_t bits = (std::uint32_t{upper[i]} << 16) + static_cast<std::uint32_t>(std::int32_t{lower[i]});
+    std::memcpy(values + i, &bits, sizeof(bits));
+  }
+}
+
+void split_halves(const float* values, std::int64_t count, std::uint16_t* upper, std::int16_t* lower) {
+  for (std::int64_t i = 0; i < count; ++i) {
+    std::uint32_t bits;
+    std::memcpy(&bits, values + i, sizeof(bits));
+    upper[i] = static_cast<std::uint16_t>((bits + 0x8000) >> 16);
+    lower[i] = static_cast<std::int16_t>(static_cast<std::uint16_t>(bits));
+  }
+}
+
 }  // namespace carnot

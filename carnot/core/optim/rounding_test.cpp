@@ -63,5 +63,34 @@ TEST(StochasticRounding, DrawsByKeyAndElementOnly) {
   EXPECT_FALSE(at::equal(whole, rounded(values, 12)));
 }
 
+TEST(Halves, AreTheNearestBfloat16NumberAndTheRestWithoutLoss) {
+  RandomStream random(8);
+  at::Tensor values = at::empty({3, 20'011}, at::kFloat);
+  for (std::int64_t i = 0; i < values.numel(); ++i)
+    values.mutable_data_ptr<float>()[i] = static_cast<float>(std::exp(20 * random.normal()) * random.normal());
+  std::int64_t place = 7;
+  for (const double special : {0.0, -0.0, 1e-45, 3.4e38, double(INFINITY), -double(INFINITY), 1.00390625, 1.01171875})
+    values.view(-1)[place++] = special;  // the last two lie between two bfloat16 numbers
+  const at::Tensor upper = at::empty(values.sizes(), at::kBFloat16), lower = at::empty(values.sizes(), at::kShort);
+  split_halves(values, upper, lower);
+  EXPECT_TRUE(at::equal(join_halves(upper, lower), values));
+  EXPECT_TRUE(at::equal(join_halves(upper, at::zeros_like(lower)), upper.to(at::kFloat)));
+  const at::Tensor ties = lower == std::numeric_limits<std::int16_t>::min();
+  EXPECT_GE(ties.sum().item<std::int64_t>(), 2);
+  EXPECT_LE(ties.sum().item<std::int64_t>(), 10);
+  EXPECT_TRUE(at::equal(upper.masked_fill(ties, 0), values.to(at::kBFloat16).masked_fill(ties, 0)));
+}
+
+TEST(Halves, HaveTheBitsOfLibTorchsOperators) {
+  const at::Tensor values = at::randn({70'001}) * at::exp(10 * at::randn({70'001}));
+  const at::Tensor upper = at::empty(values.sizes(), at::kBFloat16), lower = at::empty(values.sizes(), at::kShort);
+  const at::Tensor their_upper = at::empty_like(upper), their_lower = at::empty_like(lower);
+  split_halves(values, upper, lower);
+  split_halves_portable(values, their_upper, their_lower);
+  EXPECT_TRUE(at::equal(upper, their_upper));
+  EXPECT_TRUE(at::equal(lower, their_lower));
+  EXPECT_TRUE(at::equal(join_halves_portable(upper, lower), values));
+}
+
 }  // namespace
 }  // namespace carnot

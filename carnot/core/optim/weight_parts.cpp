@@ -18,25 +18,33 @@ namespace carnot {
 namespace {
 
 constexpr std::int64_t kPieceElements = 1 << 20;  // of a tensor, that are widened at a time
-constexpr const char* kMaster = ".master";
-
-bool is_wide(at::ScalarType type) { return type == at::kFloat || type == at::kDouble; }
+constexpr const char* kResidual = ".residual";
 
 at::ScalarType computed_in(at::ScalarType type) { return type == at::kDouble ? at::kDouble : at::kFloat; }
 
+at::Tensor piece_of(const at::Tensor& tensor, std::int64_t first) {
+  return tensor.view(-1).slice(0, first, std::min(first + kPieceElements, tensor.numel()));
+}
+
 /// Some elements of a stored tensor in the type that they are computed in: its own memory where it has that type.
 struct Piece {
-  Piece(const at::Tensor& tensor, std::int64_t first_element, at::ScalarType computed)
-      : stored(tensor.view(-1).slice(0, first_element, std::min(first_element + kPieceElements, tensor.numel()))),
-        wide(stored.to(computed)) {}
+  Piece(const at::Tensor& tensor, std::int64_t first, at::ScalarType computed)
+      : stored(piece_of(tensor, first)), wide(stored.to(computed)) {}
+  /// Of weights, with the other halves that may be kept of them.
+  Piece(const at::Tensor& weight, const at::Tensor& other_halves, std::int64_t first, at::ScalarType computed)
+      : stored(piece_of(weight, first)) {
+    if (other_halves.defined()) residual = piece_of(other_halves, first);
+    wide = residual.defined() ? join_halves(stored, residual) : stored.to(computed);
+  }
 
   /// `number` is that of its first element in the whole weight.
   void store(std::int64_t update, const std::string& name, std::int64_t number) const {
     if (wide.scalar_type() == stored.scalar_type()) return;
+    if (residual.defined()) return split_halves(wide, stored, residual);
     round_stochastically(wide, derive_seed(static_cast<std::uint64_t>(update), name), number, stored);
   }
 
-  at::Tensor stored, wide;
+  at::Tensor stored, residual{}, wide;
 };
 
 }  // namespace
@@ -50,7 +58,7 @@ std::vector<KeptTensor> kept_tensors(const UpdateRule& rule, const OptimizerOpti
   std::vector<KeptTensor> all;
   const at::ScalarType moments = options.moments == "bfloat16" ? at::kBFloat16 : computed_in(weight);
   for (std::string& suffix : rule.kept(kind)) all.push_back({.suffix = std::move(suffix), .type = moments});
-  if (options.master_weights && !is_wide(weight)) all.push_back({.suffix = kMaster, .type = at::kFloat});
+  if (options.master_weights && weight == at::kBFloat16) all.push_back({.suffix = kResidual, .type = at::kShort});
   return all;
 }
 
@@ -62,15 +70,14 @@ WeightParts::WeightParts(std::vector<WeightPart> parts, const OptimizerOptions& 
     slot.part = std::move(part);
     const at::Tensor& values = slot.part.values;
     CARNOT_CHECK(values.is_contiguous(), slot.part.name);
-    // detach() shares memory: stepping the master steps the weights.
-    slot.master = values.detach();
     for (const KeptTensor& kept : kept_tensors(*rule_, options, slot.part.kind, values.scalar_type())) {
-      if (kept.suffix == kMaster) {
-        slot.master = values.detach().to(kept.type);
+      at::Tensor zeros = at::zeros(values.sizes(), values.options().dtype(kept.type).requires_grad(false));
+      if (kept.suffix == kResidual) {
+        slot.residual = std::move(zeros);
         continue;
       }
       slot.names.push_back(kept.suffix);
-      slot.kept.push_back(at::zeros(values.sizes(), values.options().dtype(kept.type).requires_grad(false)));
+      slot.kept.push_back(std::move(zeros));
     }
   }
 }
@@ -94,12 +101,12 @@ UpdateStep WeightParts::step_of(const Slot& slot) const {
 }
 
 at::Tensor WeightParts::gradient_of(const Slot& slot, const at::Tensor& gradient) const {
-  return gradient.defined() ? gradient.contiguous() : at::zeros_like(slot.master);
+  return gradient.defined() ? gradient.contiguous() : at::zeros_like(slot.part.values);
 }
 
 void WeightParts::each_piece(Slot& slot, const PieceBody& body) {
-  const at::ScalarType computed = computed_in(slot.master.scalar_type());
-  for (std::int64_t first = 0; first < slot.master.numel(); first += kPieceElements) {
+  const at::ScalarType computed = computed_in(slot.part.values.scalar_type());
+  for (std::int64_t first = 0; first < slot.part.values.numel(); first += kPieceElements) {
     std::vector<Piece> pieces;
     std::vector<at::Tensor> kept;
     for (const at::Tensor& tensor : slot.kept) kept.push_back(pieces.emplace_back(tensor, first, computed).wide);
@@ -110,7 +117,6 @@ void WeightParts::each_piece(Slot& slot, const PieceBody& body) {
 }
 
 void WeightParts::finish(Slot& slot) {
-  if (slot.master.scalar_type() != slot.part.values.scalar_type()) copy_rounded(slot.master, slot.part.values);
   // Raw pointers wrote the weights: those who cache something derived from them look at this counter.
   slot.part.values.unsafeGetTensorImpl()->bump_version();
 }
@@ -118,11 +124,11 @@ void WeightParts::finish(Slot& slot) {
 void WeightParts::update(std::size_t i, const at::Tensor& gradient) {
   const at::NoGradGuard no_grad;
   Slot& slot = slots_.at(i);
-  const at::ScalarType computed = computed_in(slot.master.scalar_type());
+  const at::ScalarType computed = computed_in(slot.part.values.scalar_type());
   const UpdateStep step = step_of(slot);
   const at::Tensor given = gradient_of(slot, gradient);
   each_piece(slot, [&](std::int64_t first, std::span<at::Tensor> kept) {
-    Piece weight(slot.master, first, computed);
+    Piece weight(slot.part.values, slot.residual, first, computed);
     rule_->update(step, Piece(given, first, computed).wide, weight.wide, kept);
     weight.store(step_.number, slot.part.name, slot.part.first + first);
   });
@@ -132,7 +138,7 @@ void WeightParts::update(std::size_t i, const at::Tensor& gradient) {
 at::Tensor WeightParts::direction(std::size_t i, const at::Tensor& gradient) {
   const at::NoGradGuard no_grad;
   Slot& slot = slots_.at(i);
-  const at::ScalarType computed = computed_in(slot.master.scalar_type());
+  const at::ScalarType computed = computed_in(slot.part.values.scalar_type());
   const UpdateStep step = step_of(slot);
   at::Tensor direction = gradient_of(slot, gradient).to(computed, /*non_blocking=*/false, /*copy=*/true);
   each_piece(slot, [&](std::int64_t first, std::span<at::Tensor> kept) {
@@ -145,10 +151,10 @@ at::Tensor WeightParts::direction(std::size_t i, const at::Tensor& gradient) {
 void WeightParts::move(std::size_t i, const at::Tensor& direction) {
   const at::NoGradGuard no_grad;
   Slot& slot = slots_.at(i);
-  const at::ScalarType computed = computed_in(slot.master.scalar_type());
+  const at::ScalarType computed = computed_in(slot.part.values.scalar_type());
   const UpdateStep step = step_of(slot);
   for (std::int64_t first = 0; first < direction.numel(); first += kPieceElements) {
-    Piece weight(slot.master, first, computed);
+    Piece weight(slot.part.values, slot.residual, first, computed);
     weight.wide.mul_(step.keep).sub_(Piece(direction, first, computed).wide, step.learning_rate);
     weight.store(step_.number, slot.part.name, slot.part.first + first);
   }
@@ -160,7 +166,7 @@ WeightParts::Tensors WeightParts::state() const {
   for (const Slot& slot : slots_) {
     const std::string name = name_of_part(slot.part.name, slot.part.first);
     for (std::size_t k = 0; k < slot.kept.size(); ++k) tensors.emplace_back(name + slot.names[k], slot.kept[k]);
-    if (slot.master.scalar_type() != slot.part.values.scalar_type()) tensors.emplace_back(name + kMaster, slot.master);
+    if (slot.residual.defined()) tensors.emplace_back(name + kResidual, slot.residual);
   }
   return tensors;
 }
@@ -171,8 +177,6 @@ Status WeightParts::load_state(const Tensors& tensors, std::int64_t num_updates,
   const at::NoGradGuard no_grad;
   const std::map<std::string, at::Tensor> given(tensors.begin(), tensors.end());
   for (const auto& [name, tensor] : own) at::Tensor(tensor).copy_(given.at(name));
-  for (Slot& slot : slots_)
-    if (slot.master.scalar_type() != slot.part.values.scalar_type()) copy_rounded(slot.master, slot.part.values);
   step_.number = num_updates;
   num_skipped_ = num_skipped;
   return Done{};

@@ -1,8 +1,9 @@
 // optim/weight_parts.h -- weights, or parts of them, as an optimizer updates them by given gradients.
 //
-// What is kept in bfloat16 between updates is computed in float32 and rounded up or down stochastically
-// (optim/rounding.h); to the nearest, a step below half of the last bit would be lost every time.
-// Each element is updated by itself, or along a direction of the whole matrix: how weights are cut changes no bit.
+// A bfloat16 weight is one half of a float32 master weight, its nearest; the other half, 16 bits, is kept beside it.
+// What is kept in bfloat16 alone is computed in float32 and rounded up or down stochastically (optim/rounding.h); to
+// the nearest, a step below half of the last bit would be lost every time. Each element is updated by itself, or along
+// a direction of the whole matrix: how weights are cut changes no bit.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -53,8 +54,10 @@ class WeightParts {
   /// By a finished direction.
   void move(std::size_t i, const at::Tensor& direction);
 
-  /// What the rule keeps, and master weights if there are any, by the parts' names. They share memory with this.
+  /// What the rule keeps, and the master weights' other halves if there are any, by the parts' names. They share memory
+  /// with this.
   Tensors state() const;
+  /// Of the weights as they are when this is called.
   Status load_state(const Tensors& tensors, std::int64_t num_updates, std::int64_t num_skipped);
 
   std::int64_t num_updates() const { return step_.number; }
@@ -63,7 +66,7 @@ class WeightParts {
  private:
   struct Slot {
     WeightPart part{};
-    at::Tensor master{};  ///< without a copy, the weight's own memory
+    at::Tensor residual{};  ///< the master weights' other halves (int16); undefined: the weights are all there is
     std::vector<std::string> names{};
     std::vector<at::Tensor> kept{};
   };

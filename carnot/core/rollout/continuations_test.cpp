@@ -3,10 +3,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cmath>
 
 #include "carnot/core/base/statistics.h"
 #include "carnot/core/rollout/measured_advantage.h"
+#include "carnot/worlds/frozen_lake/game.h"
 #include "testing/scripted_rollout.h"
 
 namespace carnot {
@@ -117,16 +119,15 @@ ContinuedStates continued(const std::vector<RolloutTask>& states, int samples, s
 }
 
 /// Estimates are within their intervals as often as 95 % intervals promise, and their errors, in standard errors, have
-/// mean 0.
-void expect_unbiased(const States& states, int samples) {
-  const ContinuedStates found = continued(states.tasks, samples);
+/// mean 0. Scores are `lowest` or that plus 1.
+void expect_unbiased(const States& states, const ContinuedStates& found, int samples, double lowest) {
   ASSERT_EQ(found.states.size(), states.exact.size());
   double covered = 0, errors = 0, variance = 0;
   for (std::size_t s = 0; s < states.exact.size(); ++s) {
     double successes = 0;
     ASSERT_EQ(std::ssize(found.states[s].scores), samples);
-    for (const auto& score : found.states[s].scores) successes += score.value() + 0.5;
-    const double exact = states.exact[s] + 0.5;
+    for (const auto& score : found.states[s].scores) successes += score.value() - lowest;
+    const double exact = states.exact[s] - lowest;
     const Interval interval = wilson_interval(successes, samples);
     covered += interval.low <= exact && exact <= interval.high ? 1 : 0;
     errors += successes / samples - exact;
@@ -149,7 +150,7 @@ TEST(Continuations, EstimatesOfTurnBoundariesAreUnbiasedInTheSparseProcess) {
       states.tasks.push_back(std::move(task));
     }
   ASSERT_GT(states.tasks.size(), 20u);
-  expect_unbiased(states, 64);
+  expect_unbiased(states, continued(states.tasks, 64), 64, -0.5);
 }
 
 TEST(Continuations, EstimatesInsideResponsesAreUnbiasedInTheSparseProcess) {
@@ -165,7 +166,108 @@ TEST(Continuations, EstimatesInsideResponsesAreUnbiasedInTheSparseProcess) {
     states.tasks.push_back(std::move(task));
   }
   ASSERT_GT(states.tasks.size(), 20u);
-  expect_unbiased(states, 64);
+  expect_unbiased(states, continued(states.tasks, 64), 64, -0.5);
+}
+
+/// A policy that looks at nothing: the same logits after every context.
+class ConstantRunner : public HashRunner {
+ public:
+  using HashRunner::HashRunner;
+  LogitRows logits(const at::Tensor& hidden_BH, std::span<const float>) override {
+    const at::Tensor logits_BV = at::empty({hidden_BH.size(0), vocab_size()}, at::kFloat);
+    for (std::int64_t i = 0; i < logits_BV.numel(); ++i)
+      logits_BV.data_ptr<float>()[i] = logit(static_cast<int>(i % vocab_size()));
+    return {.logits_BV = logits_BV};
+  }
+  static float logit(int token) { return hash_logit(7, token); }
+};
+
+/// What an environment reads of a response of one token.
+std::string spoken(TokenId token) {
+  for (const TokenId stop : small_chat().stop_tokens())
+    if (stop == token) return "";
+  return small_tokenizer().decode(std::vector<TokenId>{token});
+}
+
+/// FrozenLake whose moves are said in one token.
+class LakeEnvironment : public Environment {
+ public:
+  static constexpr int kTurns = 6;
+  explicit LakeEnvironment(std::uint64_t seed) : lake({}, seed) {}
+
+  static std::size_t action_of(const std::string& said) { return derive_seed(3, said) % kFrozenLakeActions.size(); }
+
+  Protocol protocol() const override { return {.max_turns = kTurns, .max_response_tokens = 1}; }
+  Opening open() override { return {.user = "move"}; }
+  Reply step(const PolicyResponse& response) override {
+    const GameStep step = lake.step(kFrozenLakeActions[action_of(response.text)]);
+    done = step.done || ++turns == kTurns;
+    return {.text = done ? "" : "moved", .reward = step.reward.value, .done = done, .success = step.success};
+  }
+  Branching branching() const override { return Branching::Replayed; }
+  void redraw(std::uint64_t key) override { lake.redraw(key); }
+
+  FrozenLake lake;
+  int turns = 0;
+  bool done = false;
+};
+
+/// The exact chance to reach the goal from each cell within some moves, by dynamic programming over moves and slips.
+std::vector<double> lake_values(const FrozenLake& lake, int moves) {
+  std::array<double, kFrozenLakeActions.size()> chances{};
+  double sum = 0;
+  for (int token = 0; token < small_tokenizer().vocab_size(); ++token) {
+    const double mass = std::exp(ConstantRunner::logit(token));
+    chances[LakeEnvironment::action_of(spoken(token))] += mass;
+    sum += mass;
+  }
+  const FrozenLakeMap& map = lake.map();
+  std::vector<double> values(map.cells.size(), 0.0);
+  for (int m = 0; m < moves; ++m) {
+    std::vector<double> before(values.size(), 0.0);
+    for (std::size_t cell = 0; cell < values.size(); ++cell)
+      for (std::size_t action = 0; action < chances.size(); ++action) {
+        const auto ends = frozen_lake_moves(lake.options(), map.size, static_cast<int>(cell), static_cast<int>(action));
+        for (std::size_t i = 0; i < ends.ends.size(); ++i) {
+          const auto end = static_cast<std::size_t>(ends.ends[i]);
+          const double value = map.cells[end] == 'G' ? 1 : map.cells[end] == 'H' ? 0 : values[end];
+          before[cell] += chances[action] / sum * ends.chances[i] * value;
+        }
+      }
+    values = before;
+  }
+  return values;
+}
+
+TEST(Continuations, EstimatesAreUnbiasedOnFrozenLakeWhoseSlipsAreDrawnAnew) {
+  constexpr int kSamples = 64;
+  std::vector<RolloutTask> lakes;
+  for (int i = 0; i < 12; ++i)
+    lakes.push_back({.uid = "lake-" + std::to_string(i), .task_index = i, .make = [i] {
+                       return std::make_unique<LakeEnvironment>(static_cast<std::uint64_t>(i));
+                     }});
+  ConstantRunner model(small_tokenizer().vocab_size(), 4000);
+  Engine engine(model, {.max_batch_tokens = 512});
+  const auto policy = independent();
+  const Rollout recorded = roll_out(engine, small_chat(), *policy, lakes, {.group_size = 4}, kRolloutKey);
+  States states;
+  for (const Trajectory& one : trajectories(recorded.groups)) {
+    const auto lake = static_cast<std::uint64_t>(one.group->task_index);
+    LakeEnvironment replayed(lake);
+    for (int k = 0; k < one.num_turns(); ++k) {
+      RolloutTask task = lakes[lake];
+      task.given = start_of(one, k);
+      const auto values = lake_values(replayed.lake, LakeEnvironment::kTurns - k);
+      states.exact.push_back(values[static_cast<std::size_t>(replayed.lake.player())]);
+      states.tasks.push_back(std::move(task));
+      replayed.step(spoken(one.tokens()[static_cast<std::size_t>(one.sampled_begin(k))]));
+    }
+  }
+  ASSERT_GT(states.tasks.size(), 100u);
+  const ContinuedStates found =
+      continue_from(engine, small_chat(), states.tasks, {.group_size = kSamples}, {.seed = 2});
+  EXPECT_THAT(found.failures, ::testing::IsEmpty());
+  expect_unbiased(states, found, kSamples, 0);
 }
 
 // Draws are keyed by sibling, turn and position: what a sibling samples from its own beginning is its own end.

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "carnot/core/base/check.h"
+#include "carnot/core/base/random.h"
 #include "carnot/core/rollout/group_rollout.h"
 
 namespace carnot {
@@ -71,6 +72,7 @@ bool GroupRollout::take_given(Member& member) {
     return true;
   }
   member.given = false;
+  member.episode.environment()->redraw(random_bits(draws_.key("environment", member.sibling, member.num_turns(), 0)));
   push(given.begun);
   CARNOT_CHECK_LT(member.response.size(), member.response_limit);
   own_sequence(member, context_.engine.fork(root_, static_cast<int>(given_tokens_.size())));

@@ -128,7 +128,7 @@ Count optimizer_bytes(const MemorySettings& s, const ModelSizes& n, Count parame
   const auto rule = make_update_rule(optimizer_of(s));
   const auto kept = [&](WeightKind kind) { return Count(std::ssize(rule->kept(kind))); };
   const Count moments = matrices * kept(WeightKind::Matrix) + (parameters - matrices) * kept(WeightKind::Table);
-  return moments * bytes_per_moment(s, n) + (n.value < 4 && optimizer_of(s).master_weights ? parameters * 4 : 0);
+  return moments * bytes_per_moment(s, n) + (n.value < 4 && optimizer_of(s).master_weights ? parameters * 2 : 0);
 }
 
 Count optimizer_bytes(const MemorySettings& s, const ModelSizes& n) {

@@ -54,6 +54,7 @@ class FrozenLake : public Game {
   GameStep step(std::string_view action) override;
   std::string anchor() const override { return grid(); }
   std::unique_ptr<Game> clone() const override { return std::make_unique<FrozenLake>(*this); }
+  void redraw(std::uint64_t key) override { slips_ = NumpyGenerator(key); }
 
   const FrozenLakeOptions& options() const { return options_; }
   const FrozenLakeMap& map() const { return map_; }

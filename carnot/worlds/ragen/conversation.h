@@ -63,6 +63,7 @@ class RagenConversation : public Environment, public PlainlyShown {
   Branching branching() const override { return Branching::Cloned; }
   PlainView plain_view() const override;
   std::unique_ptr<Environment> clone() const override;
+  void redraw(std::uint64_t key) override { game_->redraw(key); }
 
   const Game& game() const { return *game_; }
   int actions_left() const { return budgets_.max_actions - actions_; }

@@ -85,6 +85,8 @@ class ToolUsingEnvironment final : public Environment {
     return use_->toolbox().memory() == ToolMemory::Episode ? Branching::Replayed : beneath;
   }
 
+  void redraw(std::uint64_t key) override { beneath_->redraw(key); }
+
   std::unique_ptr<Environment> clone() const override {
     CARNOT_CHECK(branching() == Branching::Cloned, "an environment that may be cloned");
     auto copy = std::make_unique<ToolUsingEnvironment>(beneath_->clone(), use_);
