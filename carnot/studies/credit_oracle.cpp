@@ -1,6 +1,7 @@
 // studies/credit_oracle.cpp -- where the signal belongs, measured: values of states by continuations, the advantages
 // that follow, and every method's credit against them.
 #include <algorithm>
+#include <map>
 #include <utility>
 #include <vector>
 
@@ -12,6 +13,8 @@
 #include "carnot/core/run/progress.h"
 #include "carnot/studies/continuation_file.h"
 #include "carnot/studies/entries.h"
+#include "carnot/studies/gradient_quality.h"
+#include "carnot/studies/gradient_sketch.h"
 #include "carnot/studies/method_credit.h"
 #include "carnot/studies/opened_policy.h"
 #include "carnot/studies/oracle_plan.h"
@@ -166,6 +169,9 @@ class CreditOracle final : public Analysis {
     visit.field("tasks", tasks_, "validation tasks whose rollouts are evaluated", at_least(1));
     visit.field("trajectories", trajectories_, "of those rollouts, each depth and outcome in proportion", at_least(1));
     visit.field("samples", samples_, "continuations of each state", at_least(2));
+    visit.field("gradients", gradients_,
+                "whether the methods' gradients over the evaluated trajectories are compared, too: a forward and a "
+                "backward pass for each trajectory and method");
     visit.field("methods", methods_, "whose credit is compared, as for `carnot compare`: \"grpo, grpo + aem\"; all");
     visit.field("reference", reference_,
                 "checkpoint of the reference, for methods that need one; empty: the run's own");
@@ -200,6 +206,8 @@ class CreditOracle final : public Analysis {
                                           input.output / "credit-oracle.rollouts.jsonl"));
     AnalysisReport report =
         oracle_report({.all = all, .plan = plan, .values = values, .credits = credits, .seed = seed});
+    if (gradients_)
+      CARNOT_RETURN_IF_ERROR(add_gradients_of(opened, all, plan, values, credits, seed, input.control, report));
     add_failures(runs.failures(), report);
     return report;
   }
@@ -223,6 +231,34 @@ class CreditOracle final : public Analysis {
         path, rollout_rows(groups, {}, [&](std::span<const TokenId> tokens) { return tokenizer.decode(tokens); }));
   }
 
+  /// The credit of the trajectories whose advantages are all known, the oracle's first.
+  static Status add_gradients_of(const OpenedPolicy& opened, std::span<const Trajectory> all, const OraclePlan& plan,
+                                 std::span<const StateValue> values, const MethodCredits& credits, std::uint64_t seed,
+                                 const RunControl& control, AnalysisReport& report) {
+    const std::map<int, Credit> oracle = oracle_credit(all, plan, values);
+    std::vector<MethodGradients> methods{{.name = "oracle"}};
+    for (const MethodCredit& method : credits.methods) methods.push_back({.name = method.name});
+    std::vector<int> tasks;
+    const StatisticsOptions options{.temperature = opened.recipe.rollout.options.sampling.temperature};
+    Progress progress(control.out, {.terminal = control.terminal, .columns = control.columns});
+    progress.begin("gradients", std::ssize(oracle));
+    opened.bundle.policy->requires_grad(true);
+    for (const auto& [i, measured] : oracle) {
+      if (control.stop_requested()) return Error{"stopped"};
+      const Trajectory& one = all[static_cast<std::size_t>(i)];
+      tasks.push_back(one.group_index);
+      for (std::size_t m = 0; m < methods.size(); ++m)
+        methods[m].by_trajectory.push_back(sketch_of_trajectory(
+            *opened.bundle.policy, one, m == 0 ? measured : credits.methods[m - 1].table[static_cast<std::size_t>(i)],
+            options, seed));
+      progress.update(std::ssize(tasks));
+    }
+    opened.bundle.policy->requires_grad(false);
+    progress.end();
+    add_gradients(methods, tasks, seed, report);
+    return Done{};
+  }
+
   static void add_failures(const std::vector<std::string>& failures, AnalysisReport& report) {
     if (failures.empty()) return;
     report.notes.push_back(std::to_string(failures.size()) +
@@ -232,6 +268,7 @@ class CreditOracle final : public Analysis {
   int tasks_ = 64;
   int trajectories_ = 200;
   int samples_ = 32;
+  bool gradients_ = true;
   std::string methods_ = "all";
   std::string reference_{};
 };

@@ -1,10 +1,13 @@
 #include "carnot/studies/oracle_plan.h"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
+#include <set>
 #include <utility>
 
 #include "carnot/core/base/random.h"
+#include "carnot/core/credit/rule.h"
 #include "carnot/core/text/span_parser.h"
 
 namespace carnot {
@@ -84,6 +87,22 @@ OraclePlan plan_oracle(std::span<const Trajectory> all, std::span<const int> cho
     }
   }
   return plan;
+}
+
+std::map<int, Credit> oracle_credit(std::span<const Trajectory> all, const OraclePlan& plan,
+                                    std::span<const StateValue> values) {
+  std::map<int, Credit> credits;
+  std::set<int> unknown;
+  for (const OracleTurn& turn : plan.turns) {
+    const Trajectory& one = all[static_cast<std::size_t>(turn.trajectory)];
+    const double advantage = advantage_of(turn, values).turn;
+    if (!std::isfinite(advantage)) unknown.insert(turn.trajectory);
+    const auto [found, is_new] = credits.try_emplace(turn.trajectory);
+    if (is_new) found->second = fresh_credit(std::span(&one, 1))[0];
+    for (double& value : sampled_part(found->second.advantage, one, turn.turn)) value = advantage;
+  }
+  for (const int trajectory : unknown) credits.erase(trajectory);
+  return credits;
 }
 
 }  // namespace carnot

@@ -2,10 +2,12 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <span>
 #include <string>
 #include <vector>
 
+#include "carnot/core/data/credit_table.h"
 #include "carnot/core/data/trajectory.h"
 #include "carnot/core/text/tokenizer.h"
 #include "carnot/studies/oracle_values.h"
@@ -32,5 +34,10 @@ std::vector<int> choose_trajectories(std::span<const Trajectory> all, int count,
 /// group that have the same prompt share its state.
 OraclePlan plan_oracle(std::span<const Trajectory> all, std::span<const int> chosen, const Tokenizer& tokenizer,
                        const std::string& think_tag);
+
+/// What the advantages of turns are as credit: each on its turn's sampled tokens. Of the evaluated trajectories whose
+/// advantages are all known, by their numbers.
+std::map<int, Credit> oracle_credit(std::span<const Trajectory> all, const OraclePlan& plan,
+                                    std::span<const StateValue> values);
 
 }  // namespace carnot

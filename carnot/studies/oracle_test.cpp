@@ -138,6 +138,29 @@ TEST(Oracle, ScoresThatWereLostAreLeftOut) {
   EXPECT_DOUBLE_EQ(shifted.interval.low, 1 + 8 * wilson_interval(3, 4).low);
 }
 
+TEST(Oracle, CreditIsTheTurnsAdvantageOnItsSampledTokensWhereAllAreKnown) {
+  const std::vector<Group> groups = some_groups(9);
+  const auto all = trajectories(groups);
+  const OraclePlan plan = plan_oracle(all, choose_trajectories(all, 1000, 1), testing::small_tokenizer(), "");
+  std::vector<StateValue> values;
+  RandomStream random(8);
+  for (std::size_t s = 0; s < plan.states.size(); ++s) values.push_back(value_of(random_scores(random, 12), {}));
+  const int unknown = plan.turns.front().trajectory;
+  values[static_cast<std::size_t>(plan.turns.front().before)] = value_of(Scores{std::nullopt}, {});
+  const std::map<int, Credit> credits = oracle_credit(all, plan, values);
+  EXPECT_FALSE(credits.contains(unknown));
+  std::size_t turns = 0;
+  for (const OracleTurn& turn : plan.turns) {
+    const auto credit = credits.find(turn.trajectory);
+    if (credit == credits.end()) continue;
+    const Trajectory& one = all[static_cast<std::size_t>(turn.trajectory)];
+    EXPECT_NEAR(mean_credit(credit->second, one.sampled_begin(turn.turn), one.sampled_end(turn.turn)),
+                one.turn(turn.turn).num_sampled() > 0 ? advantage_of(turn, values).turn : 0, 1e-12);
+    ++turns;
+  }
+  EXPECT_GT(turns, 20u);
+}
+
 // With a known truth: advantages are measured with noise, credit follows the truth.
 TEST(Oracle, ReliabilityTurnsAMeasuredCorrelationIntoTheTrueOne) {
   RandomStream random(11);
