@@ -31,6 +31,7 @@ inline ModelConfig small_decoder(const std::string& family, int layers = 2) {
         {.rotated = row.unrotated_every == 0 || i % 2 == 0, .windowed = row.full_every > 0 && i % 2 == 0});
   if (row.windows) config.window = 19;
   config.window_rope_theta = row.window_rope_theta;
+  if (family == "ministral3") config.rope_scaling = {.original_max_positions = 8, .query_growth = 0.3};
   if (family == "granite") {
     config.attention_scale = 0.2;
     config.embedding_scale = 3;

@@ -32,8 +32,8 @@ import sys
 import torch
 from safetensors.torch import load_file, save_file
 from transformers import (Gemma3ForCausalLM, Gemma3TextConfig, GraniteConfig, GraniteForCausalLM, LlamaConfig,
-                          LlamaForCausalLM, MistralConfig, MistralForCausalLM, Olmo2Config, Olmo2ForCausalLM,
-                          Olmo3Config, Olmo3ForCausalLM, Qwen2Config, Qwen2ForCausalLM, Qwen3Config, Qwen3ForCausalLM,
+                          LlamaForCausalLM, Ministral3Config, Ministral3ForCausalLM, MistralConfig,
+                          MistralForCausalLM, Olmo2Config, Olmo2ForCausalLM, Olmo3Config, Olmo3ForCausalLM, Qwen2Config, Qwen2ForCausalLM, Qwen3Config, Qwen3ForCausalLM,
                           SmolLM3Config, SmolLM3ForCausalLM)
 from transformers.modeling_rope_utils import ROPE_INIT_FUNCTIONS
 
@@ -82,6 +82,14 @@ CASES = {
                    layer_types=["sliding_attention", "full_attention", "sliding_attention"],
                    rope_parameters=dict(full_attention=dict(rope_type="linear", factor=4.0, rope_theta=1000000.0),
                                         sliding_attention=dict(rope_type="default", rope_theta=10000.0))),
+    "ministral3": case(Ministral3ForCausalLM, Ministral3Config, torch.bfloat16, head_dim=16, rms_norm_eps=1e-5,
+                       pad_token_id=0, sliding_window=None,
+                       rope_parameters=dict(YARN, rope_theta=1000000.0, original_max_position_embeddings=8, mscale=0.8,
+                                            mscale_all_dim=0.5, llama_4_scaling_beta=0.3)),
+    "ministral3_window": case(Ministral3ForCausalLM, Ministral3Config, torch.bfloat16, head_dim=8, pad_token_id=0,
+                              sliding_window=40, tie_word_embeddings=True,
+                              rope_parameters=dict(rope_type="default", rope_theta=10000.0, llama_4_scaling_beta=0.1,
+                                                   original_max_position_embeddings=16)),
 }
 
 
@@ -112,11 +120,13 @@ def double_throughout(model):
     """transformers rounds norms, softmax and angles to float32 whatever the weights' type; here they stay float64."""
     names = (torch.float32, torch.float, torch.Tensor.float)
     torch.float32, torch.float, torch.Tensor.float = torch.float64, torch.float64, torch.Tensor.double
+    torch.set_default_dtype(torch.float64)  # of a quotient of two integers
     set_angles(model)
     try:
         yield
     finally:
         torch.float32, torch.float, torch.Tensor.float = names
+        torch.set_default_dtype(torch.float32)
 
 
 @contextlib.contextmanager

@@ -192,11 +192,41 @@ void write_granite(const ModelConfig& config, OrderedJson& json) {
   json["logits_scaling"] = config.logits_divisor;
 }
 
+/// Without "rope_parameters", transformers has those of the 8B model.
+void read_ministral3(JsonObjectReader& reader, const ModelFamily& family, ModelConfig& config) {
+  read_mistral(reader, family, config);
+  RotaryScaling& scaling = config.rope_scaling;
+  const OrderedJson* rotary = reader.find("rope_parameters");
+  if (!rotary) rotary = reader.find("rope_scaling");
+  if (!rotary) {
+    config.rope_theta = 1e6;
+    scaling = {.kind = "yarn", .factor = 16, .original_max_positions = 16384, .query_growth = 0.1};
+    return;
+  }
+  if (!rotary->is_object()) return;
+  JsonObjectReader part(*rotary, reader.where() + ": rope_parameters");
+  part.number("llama_4_scaling_beta", scaling.query_growth, true);
+  part.integer("original_max_position_embeddings", scaling.original_max_positions,
+               scaling.query_growth > 0 && scaling.original_max_positions == 0);
+  reader.problems().insert(reader.problems().end(), part.problems().begin(), part.problems().end());
+}
+
+void write_ministral3(const ModelConfig& config, OrderedJson& json) {
+  write_mistral(config, json);
+  OrderedJson rotary = json["rope_scaling"].is_object() ? json["rope_scaling"] : OrderedJson{{"rope_type", "default"}};
+  rotary["rope_theta"] = config.rope_theta;
+  const int original = config.rope_scaling.original_max_positions;
+  rotary["original_max_position_embeddings"] = original > 0 ? original : config.max_positions;
+  rotary["llama_4_scaling_beta"] = config.rope_scaling.query_growth;
+  json["rope_parameters"] = rotary;
+  json.erase("rope_scaling");
+}
+
 constexpr FamilyKeys kFamilyKeys[] = {
-    {"mistral", read_mistral, write_mistral},  {"qwen2", read_qwen, write_qwen},
-    {"qwen3", read_qwen, write_qwen},          {"smollm3", read_smollm3, write_smollm3},
-    {"olmo3", read_olmo3, write_turns},        {"granite", read_granite, write_granite},
-    {"gemma3_text", read_gemma3, write_gemma3}};
+    {"mistral", read_mistral, write_mistral},   {"qwen2", read_qwen, write_qwen},
+    {"qwen3", read_qwen, write_qwen},           {"smollm3", read_smollm3, write_smollm3},
+    {"olmo3", read_olmo3, write_turns},         {"granite", read_granite, write_granite},
+    {"gemma3_text", read_gemma3, write_gemma3}, {"ministral3", read_ministral3, write_ministral3}};
 
 }  // namespace
 

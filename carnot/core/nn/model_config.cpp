@@ -18,7 +18,8 @@ void check_rotary(const ModelConfig& config, const Expect& expect) {
   expect(config.rope_theta > 0, "rope_theta is not above 0");
   expect(is_known_scaling(scaling.kind), "rope_scaling of the kind '" + scaling.kind + "' is not computed");
   expect(scaling.factor >= 1, "the factor of rope_scaling is below 1");
-  if (scaling.kind == "llama3" || scaling.kind == "yarn")
+  expect(scaling.query_growth >= 0, "the growth of queries with their position is below 0");
+  if (scaling.kind == "llama3" || scaling.kind == "yarn" || scaling.query_growth > 0)
     expect(scaling.original_max_positions >= 1, "original_max_position_embeddings of rope_scaling is not above 0");
   if (scaling.kind == "llama3")
     expect(scaling.low_frequency_factor > 0 && scaling.low_frequency_factor < scaling.high_frequency_factor,

@@ -19,13 +19,15 @@ namespace carnot {
 struct RotaryScaling {
   std::string kind = "default";  ///< default (no stretching), linear, llama3, yarn
   double factor = 1;
-  int original_max_positions = 0;    ///< llama3, yarn: pretraining length
+  int original_max_positions = 0;    ///< llama3, yarn, query_growth: pretraining length
   double low_frequency_factor = 1;   ///< llama3
   double high_frequency_factor = 4;  ///< llama3
   double attention_factor = 1;       ///< yarn: multiplies cosine and sine
   double beta_fast = 32;             ///< yarn: from this many rotations over the original length on, no stretching
   double beta_slow = 1;              ///< yarn: below this many rotations, full stretching
   bool truncate = true;              ///< yarn: the bounds of the ramp are rounded to whole dimensions
+  /// Queries at position p are multiplied by 1 + query_growth log(1 + floor(p / original_max_positions)).
+  double query_growth = 0;
 };
 
 /// How a layer's attention differs from other layers'.

@@ -52,6 +52,12 @@ at::Tensor frequencies(const RotarySettings& settings, const at::TensorOptions& 
   return 1 / power;
 }
 
+at::Tensor query_scale(const RotaryScaling& scaling, std::int64_t count) {
+  if (scaling.query_growth == 0) return {};
+  const at::Tensor lengths = at::floor(at::arange(count, at::kDouble) / scaling.original_max_positions);
+  return 1 + scaling.query_growth * at::log(1 + lengths);
+}
+
 }  // namespace
 
 RotaryTable rotary_table(const RotarySettings& settings, std::int64_t count, const at::TensorOptions& options) {
@@ -62,7 +68,10 @@ RotaryTable rotary_table(const RotarySettings& settings, std::int64_t count, con
   const at::Tensor angles = at::outer(at::arange(count, on_cpu), frequencies(settings, on_cpu));
   const double scale = settings.scaling.attention_factor;
   const at::TensorOptions kept = options.dtype(precision);
-  return {(at::cos(angles) * scale).to(kept).contiguous(), (at::sin(angles) * scale).to(kept).contiguous()};
+  const at::Tensor queries = query_scale(settings.scaling, count);
+  return {.cosine = (at::cos(angles) * scale).to(kept).contiguous(),
+          .sine = (at::sin(angles) * scale).to(kept).contiguous(),
+          .query_scale = queries.defined() ? queries.to(kept) : queries};
 }
 
 }  // namespace carnot

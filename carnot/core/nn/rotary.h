@@ -15,6 +15,7 @@ namespace carnot {
 struct RotaryTable {
   at::Tensor cosine;  ///< [count, dim / 2]
   at::Tensor sine;
+  at::Tensor query_scale;  ///< [count], multiplies rotated queries; undefined: nothing does
 };
 RotaryTable rotary_table(const RotarySettings& settings, std::int64_t count, const at::TensorOptions& options);
 
