@@ -11,6 +11,7 @@
 #include "carnot/core/base/file.h"
 #include "carnot/core/hf/model_config_file.h"
 #include "carnot/core/hf/safetensors.h"
+#include "carnot/core/hf/weights.h"
 #include "carnot/core/text/tokenizer.h"
 
 namespace carnot {
@@ -34,7 +35,7 @@ Status make_checkpoint(const std::string& config_path, const std::string& tokeni
     return written;
   if (const Status written = write_file_atomically(folder / "config.json", *text); !written) return written;
   const Model model(*config, seed, at::TensorOptions().dtype(at::kFloat), kInitStd);
-  return write_safetensors(folder / "model.safetensors", model.parameters(), {{"format", "pt"}});
+  return write_safetensors(folder / "model.safetensors", file_tensors(stored_weights(model)), {{"format", "pt"}});
 }
 
 }  // namespace

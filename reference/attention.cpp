@@ -46,6 +46,7 @@ std::vector<double> attention(const AttentionInput& in) {
         const auto key = rotated(in, normed(head_at(in, j, in.heads + kv), in.key_norm, in.norm_epsilon), j);
         double score = 0;
         for (std::size_t d = 0; d < key.size(); ++d) score += query[d] * key[d];
+        if (!in.query_scale.empty()) score *= in.query_scale[static_cast<std::size_t>(p)];
         weight.push_back(std::exp(score / std::sqrt(double(in.dim))));
         total += weight.back();
       }

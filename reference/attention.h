@@ -10,6 +10,7 @@ struct AttentionInput {
   int length = 0;
   std::vector<double> qkv{};  ///< [length][(heads + 2 kv_heads) * dim], neither normalised nor rotated
   std::vector<double> query_norm{}, key_norm{};  ///< [dim], or empty
+  std::vector<double> query_scale{};             ///< [position], or empty
   double norm_epsilon = 1e-6;
   double rope_theta = 10000;
   int unrotated = 0;  ///< last numbers of a head that are not rotated

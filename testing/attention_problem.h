@@ -23,10 +23,11 @@ struct AttentionShape {
   int heads, kv_heads, dim;
   bool norms;
   int unrotated = 0, window = 0;
+  bool scaled_queries = false;
 };
-inline constexpr AttentionShape kAttentionShapes[] = {{4, 2, 32, false},        {6, 2, 8, true},
-                                                      {3, 3, 20, false},        {14, 2, 64, true},
-                                                      {4, 2, 32, false, 8, 16}, {6, 2, 8, true, 8, 23}};
+inline constexpr AttentionShape kAttentionShapes[] = {
+    {4, 2, 32, false},     {6, 2, 8, true}, {3, 3, 20, false}, {14, 2, 64, true}, {4, 2, 32, false, 8, 16, true},
+    {6, 2, 8, true, 8, 23}};
 
 /// Random rows stored as S and the tables that a layer points to.
 template <class S>
@@ -42,6 +43,7 @@ struct AttentionProblem {
         cosine.push_back(static_cast<T>(std::cos(angle)));
         sine.push_back(static_cast<T>(std::sin(angle)));
       }
+      query_scale.push_back(static_cast<T>(1 + 0.1 * std::log(1 + p / 8)));
     }
     for (int d = 0; d < shape.dim; ++d) {
       query_norm.push_back(static_cast<T>(1 + 0.3 * stream.normal()));
@@ -56,6 +58,7 @@ struct AttentionProblem {
              .norm_epsilon = T(1e-6),
              .cosine = cosine.data(),
              .sine = sine.data(),
+             .query_scale = shape.scaled_queries ? query_scale.data() : nullptr,
              .unrotated = shape.unrotated,
              .window = shape.window};
     for (int length : lengths) {
@@ -100,7 +103,7 @@ struct AttentionProblem {
   }
 
   kernel::AttentionLayer<T> layer;
-  std::vector<T> cosine, sine, query_norm, key_norm;
+  std::vector<T> cosine, sine, query_scale, query_norm, key_norm;
   std::vector<S> qkv;
   std::vector<std::int64_t> positions;
   std::vector<kernel::AttentionRows<S>> sequences;

@@ -15,7 +15,7 @@
 namespace carnot::testing {
 
 /// With every kind of layer that the family has, windows, and the scales that its config can set.
-inline ModelConfig small_decoder(const std::string& family, int layers = 2) {
+inline ModelConfig small_decoder(const std::string& family, int layers = 2, int head_dim = 12) {
   const ModelFamily& row = *find_model_family(family);
   ModelConfig config{.family = family,
                      .vocab_size = 83,
@@ -24,13 +24,25 @@ inline ModelConfig small_decoder(const std::string& family, int layers = 2) {
                      .num_layers = layers,
                      .num_heads = 6,
                      .num_kv_heads = 2,
-                     .head_dim = 12,
+                     .head_dim = head_dim,
                      .tied_head = family == "qwen2"};
   for (int i = 0; i < layers && (row.unrotated_every > 0 || row.full_every > 0); ++i)
     config.layers.push_back(
         {.rotated = row.unrotated_every == 0 || i % 2 == 0, .windowed = row.full_every > 0 && i % 2 == 0});
   if (row.windows) config.window = 19;
   config.window_rope_theta = row.window_rope_theta;
+  if (family == "ministral3") config.rope_scaling = {.original_max_positions = 8, .query_growth = 0.3};
+  if (row.partial_rotary) config.rotary_share = 0.5;
+  if (row.longrope) {
+    std::vector<double> factors;
+    for (int pair = 0; pair < config.rotary_dim() / 2; ++pair) factors.push_back(1 + 0.4 * pair * pair);
+    config.rope_scaling = {.kind = "longrope",
+                           .original_max_positions = 64,
+                           .attention_factor = 1.1,
+                           .short_factors = factors,
+                           .long_factors = factors,
+                           .long_max_positions = config.max_positions};
+  }
   if (family == "granite") {
     config.attention_scale = 0.2;
     config.embedding_scale = 3;

@@ -29,6 +29,7 @@ FAMILIES = {
     "mistral": ["model.num_kv_heads=1", "model.head_dim=24", "model.tied_head=false"],
     "qwen2": ["model.num_kv_heads=2", "model.head_dim=16"],
     "qwen3": ["model.num_kv_heads=2", "model.head_dim=32"],
+    "phi3": ["model.num_kv_heads=2", "model.head_dim=16", "model.tied_head=false", "model.window=48"],
 }
 BOUND = 2e-4  # nats; both sides compute in float32
 

@@ -32,8 +32,8 @@ import sys
 import torch
 from safetensors.torch import load_file, save_file
 from transformers import (Gemma3ForCausalLM, Gemma3TextConfig, GraniteConfig, GraniteForCausalLM, LlamaConfig,
-                          LlamaForCausalLM, MistralConfig, MistralForCausalLM, Olmo2Config, Olmo2ForCausalLM,
-                          Olmo3Config, Olmo3ForCausalLM, Qwen2Config, Qwen2ForCausalLM, Qwen3Config, Qwen3ForCausalLM,
+                          LlamaForCausalLM, Ministral3Config, Ministral3ForCausalLM, MistralConfig,
+                          MistralForCausalLM, Olmo2Config, Olmo2ForCausalLM, Olmo3Config, Olmo3ForCausalLM, Phi3Config, Phi3ForCausalLM, Qwen2Config, Qwen2ForCausalLM, Qwen3Config, Qwen3ForCausalLM,
                           SmolLM3Config, SmolLM3ForCausalLM)
 from transformers.modeling_rope_utils import ROPE_INIT_FUNCTIONS
 
@@ -82,6 +82,24 @@ CASES = {
                    layer_types=["sliding_attention", "full_attention", "sliding_attention"],
                    rope_parameters=dict(full_attention=dict(rope_type="linear", factor=4.0, rope_theta=1000000.0),
                                         sliding_attention=dict(rope_type="default", rope_theta=10000.0))),
+    "ministral3": case(Ministral3ForCausalLM, Ministral3Config, torch.bfloat16, head_dim=16, rms_norm_eps=1e-5,
+                       pad_token_id=0, sliding_window=None,
+                       rope_parameters=dict(YARN, rope_theta=1000000.0, original_max_position_embeddings=8, mscale=0.8,
+                                            mscale_all_dim=0.5, llama_4_scaling_beta=0.3)),
+    "ministral3_window": case(Ministral3ForCausalLM, Ministral3Config, torch.bfloat16, head_dim=8, pad_token_id=0,
+                              sliding_window=40, tie_word_embeddings=True,
+                              rope_parameters=dict(rope_type="default", rope_theta=10000.0, llama_4_scaling_beta=0.1,
+                                                   original_max_position_embeddings=16)),
+    # The factors that transformers takes for these lengths: short, none, and the same for all.
+    "phi3": case(Phi3ForCausalLM, Phi3Config, torch.bfloat16, tie_word_embeddings=True, pad_token_id=0,
+                 original_max_position_embeddings=4096,
+                 rope_parameters=dict(rope_type="longrope", rope_theta=10000.0, partial_rotary_factor=0.75,
+                                      short_factor=[1.0, 1.2, 2.5], long_factor=[1.1, 7.0, 40.0])),
+    "phi3_window": case(Phi3ForCausalLM, Phi3Config, torch.bfloat16, num_key_value_heads=4, pad_token_id=0,
+                        sliding_window=40),
+    "phi3_long": case(Phi3ForCausalLM, Phi3Config, torch.bfloat16, pad_token_id=0, original_max_position_embeddings=16,
+                      rope_parameters=dict(rope_type="longrope", rope_theta=10000.0, attention_factor=1.25,
+                                           short_factor=[1.0, 3.0, 7.0, 40.0], long_factor=[1.0, 3.0, 7.0, 40.0])),
 }
 
 
@@ -105,6 +123,8 @@ def set_angles(model):
         frequencies, scaling = start(model.config, **({} if kind is None else {"layer_type": kind}))
         setattr(rotary, name + "inv_freq", frequencies)
         setattr(rotary, name + "attention_scaling", scaling)
+        if rope == "longrope":  # its long factors are computed when they are first needed
+            rotary.original_inv_freq, rotary.long_inv_freq = frequencies.clone(), None
 
 
 @contextlib.contextmanager
@@ -112,11 +132,13 @@ def double_throughout(model):
     """transformers rounds norms, softmax and angles to float32 whatever the weights' type; here they stay float64."""
     names = (torch.float32, torch.float, torch.Tensor.float)
     torch.float32, torch.float, torch.Tensor.float = torch.float64, torch.float64, torch.Tensor.double
+    torch.set_default_dtype(torch.float64)  # of a quotient of two integers
     set_angles(model)
     try:
         yield
     finally:
         torch.float32, torch.float, torch.Tensor.float = names
+        torch.set_default_dtype(torch.float32)
 
 
 @contextlib.contextmanager

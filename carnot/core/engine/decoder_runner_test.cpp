@@ -17,9 +17,8 @@ namespace {
 using testing::small_decoder;
 
 Model random_decoder(const std::string& family, at::ScalarType type) {
-  ModelConfig config = small_decoder(family);
+  ModelConfig config = small_decoder(family, 2, 16);
   config.vocab_size = 256;
-  config.head_dim = 16;
   return Model(config, 4, at::TensorOptions().dtype(type), 0.4);
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "carnot/core/base/file.h"
+#include "carnot/core/base/strings.h"
 #include "carnot/core/hf/adapter_config.h"
 #include "carnot/core/hf/base_model.h"
 #include "carnot/core/hf/safetensors.h"
@@ -24,6 +25,21 @@ std::vector<std::string> projections_of(const std::vector<NamedTensor>& tensors)
   return found;
 }
 
+/// PEFT adapts a fused projection as a whole; here each has an adapter of its own.
+Status refuse_fused(const std::vector<NamedTensor>& tensors, const std::string& where) {
+  std::string found;
+  for (const char* whole : {"qkv_proj", "gate_up_proj"}) {
+    const std::string part = "." + std::string(whole) + ".lora_";
+    if (std::any_of(tensors.begin(), tensors.end(),
+                    [&](const NamedTensor& t) { return t.name.find(part) != std::string::npos; }))
+      found += (found.empty() ? "" : ", ") + std::string(whole);
+  }
+  if (found.empty()) return Done{};
+  return Error{where + ": has adapters of " + found + "; expected ones of " +
+               join(std::vector<std::string>(kProjectionNames.begin(), kProjectionNames.end())) +
+               ". merge_and_unload() of PEFT makes weights of them that can be read"};
+}
+
 }  // namespace
 
 std::vector<NamedTensor> peft_tensors(const Model& model) {
@@ -37,6 +53,7 @@ Result<LoraOptions> read_adapter_options(const fs::path& folder) {
   CARNOT_ASSIGN_OR_RETURN(const auto text, read_file(config));
   CARNOT_ASSIGN_OR_RETURN(auto lora, parse_adapter_config(text, config.string()));
   CARNOT_ASSIGN_OR_RETURN(const auto file, read_safetensors(folder / kAdapterWeightsFile));
+  CARNOT_RETURN_IF_ERROR(refuse_fused(file.tensors, (folder / kAdapterWeightsFile).string()));
   lora.targets = projections_of(file.tensors);
   return lora;
 }

@@ -102,6 +102,20 @@ TEST_F(AdapterFolder, NamesEverythingThatIsNotComputed) {
   EXPECT_FALSE(model.has_adapters());
 }
 
+TEST_F(AdapterFolder, OfFusedProjectionsIsRefusedWithAWayOut) {
+  Model model = golden_base("phi3");
+  const std::string attention = "base_model.model.model.layers.0.self_attn.";
+  write(adapter_config_json({.rank = 2}, ""), {{attention + "qkv_proj.lora_A.weight", at::zeros({2, 32})},
+                                               {attention + "qkv_proj.lora_B.weight", at::zeros({64, 2})},
+                                               {attention + "o_proj.lora_A.weight", at::zeros({2, 32})},
+                                               {attention + "o_proj.lora_B.weight", at::zeros({32, 2})}});
+  const Status loaded = load_adapters(model, folder_);
+  ASSERT_FALSE(loaded.ok());
+  EXPECT_THAT(loaded.error().message,
+              ::testing::HasSubstr("adapter_model.safetensors: has adapters of qkv_proj; expected ones of q_proj, "));
+  EXPECT_THAT(loaded.error().message, ::testing::HasSubstr("merge_and_unload()"));
+}
+
 TEST_F(AdapterFolder, NamesMissingMisshapenAndUnknownMatrices) {
   Model model = golden_base("qwen2");
   model.add_adapters({.rank = 2, .targets = {"o_proj"}}, 4);

@@ -37,13 +37,32 @@ void read_yarn(JsonObjectReader& reader, int max_positions, RotaryScaling& scali
   reader.number("attention_factor", scaling.attention_factor);
 }
 
+void read_rotary_share(JsonObjectReader& reader, const ModelFamily& family, ModelConfig& config) {
+  if (family.partial_rotary)
+    reader.number("partial_rotary_factor", config.rotary_share);
+  else
+    reader.only("partial_rotary_factor", 1.0);
+}
+
+/// The kind alone; hf/family_keys.cpp reads the rest, which depends on other keys. Phi-3's first files call it "su",
+/// and transformers reads "yarn" as the same.
+void read_longrope_kind(JsonObjectReader& reader, const std::string& key, RotaryScaling& scaling) {
+  const OrderedJson* kind = reader.find(key);
+  if (kind && (*kind == "longrope" || *kind == "su" || *kind == "yarn")) {
+    scaling.kind = "longrope";
+  } else if (kind ? *kind != "default" : reader.find("short_factor") != nullptr) {
+    reader.problem(key, "\"default\" or \"longrope\", the only kinds that this family has");
+  }
+}
+
 /// One of the two objects that say how positions are scaled; the kind is "rope_type", "type" in older files.
-void read_rotary_object(JsonObjectReader& reader, ModelConfig& config) {
+void read_rotary_object(JsonObjectReader& reader, const ModelFamily& family, ModelConfig& config) {
   RotaryScaling& scaling = config.rope_scaling;
   reader.number("rope_theta", config.rope_theta);
-  reader.only("partial_rotary_factor", 1.0);
+  read_rotary_share(reader, family, config);
   const std::string key = reader.find("rope_type") ? "rope_type" : "type";
   const OrderedJson* kind = reader.find(key);
+  if (family.longrope) return read_longrope_kind(reader, key, scaling);
   const bool known = kind && (*kind == "default" || *kind == "linear" || *kind == "llama3" || *kind == "yarn");
   if (!known && (kind || reader.find("factor")))
     return reader.problem(key, "\"default\", \"linear\", \"llama3\" or \"yarn\", the only kinds that are computed");
@@ -61,6 +80,7 @@ void read_rotary_object(JsonObjectReader& reader, ModelConfig& config) {
 void read_rotary(JsonObjectReader& reader, const std::string& name, const ModelFamily& family, ModelConfig& config) {
   config.rope_theta = family.rope_theta;
   reader.number("rope_theta", config.rope_theta);
+  read_rotary_share(reader, family, config);
   // transformers 5 moves all of it into rope_parameters.
   for (const char* key : {"rope_scaling", "rope_parameters"}) {
     const OrderedJson* rotary = reader.find(key);
@@ -72,7 +92,7 @@ void read_rotary(JsonObjectReader& reader, const std::string& name, const ModelF
     // Where windowed layers rotate by angles of their own, this key lists both.
     const auto full = rotary->find("full_attention");
     JsonObjectReader part(full != rotary->end() && full->is_object() ? *full : *rotary, name + ": " + key);
-    read_rotary_object(part, config);
+    read_rotary_object(part, family, config);
     reader.problems().insert(reader.problems().end(), part.problems().begin(), part.problems().end());
   }
 }
@@ -83,7 +103,6 @@ void refuse_unsupported(JsonObjectReader& reader, const ModelFamily& family) {
   if (family.activation == Activation::GeluTanh)
     for (const char* key : {"hidden_activation", "hidden_act"}) reader.only(key, "gelu_pytorch_tanh");
   reader.only("attention_dropout", 0.0);
-  reader.only("partial_rotary_factor", 1.0);
   reader.only("mlp_bias", false);
   reader.only("pretraining_tp", 1);
   if (!family.query_key_value_bias) reader.only("attention_bias", false);

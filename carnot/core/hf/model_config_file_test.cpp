@@ -64,8 +64,8 @@ TEST(ModelConfig, ReadsLlamaAndMistralWithTheirKeys) {
 }
 
 TEST(ModelConfig, CountsTheParametersOfTheRecordedCheckpoints) {
-  for (const std::string name :
-       {"llama2", "mistral", "qwen2", "qwen3", "smollm3", "olmo2", "olmo3", "granite", "gemma3"}) {
+  for (const std::string name : {"llama2", "mistral", "qwen2", "qwen3", "smollm3", "olmo2", "olmo3", "granite",
+                                 "gemma3", "ministral3", "ministral3_window", "phi3", "phi3_window"}) {
     const auto config = parse_model_config(golden(name + "/config.json"), "config.json");
     const auto header = parse_safetensors_header(golden(name + "/model.safetensors"), name);
     std::int64_t elements = 0;
@@ -261,6 +261,11 @@ void add_layers_and_scales(ModelConfig& config) {
     config.layers = {{.windowed = true}, {.windowed = false}, {.windowed = true}};
     config.window_rope_theta = 123;
   }
+  if (family.partial_rotary) config.rotary_share = 0.4;
+  if (config.family == "ministral3") {
+    config.rope_scaling.query_growth = 0.2;
+    config.rope_scaling.original_max_positions = 16;
+  }
   if (config.family == "gemma3_text") config.attention_scale = 1 / std::sqrt(168.0);
   if (config.family != "granite") return;
   config.attention_scale = 0.25;
@@ -283,9 +288,17 @@ TEST(ModelConfig, ComesBackFromItsOwnJson) {
                                      .attention_factor = 1.25,
                                      .beta_fast = 20,
                                      .beta_slow = 2,
-                                     .truncate = false}};
+                                     .truncate = false},
+                                    {.kind = "longrope",
+                                     .original_max_positions = 99,
+                                     .attention_factor = 1.25,
+                                     .short_factors = {1, 1.5},
+                                     .long_factors = {2, 30},
+                                     .long_max_positions = 400}};
   for (const std::string& family : model_family_names()) {
     for (const RotaryScaling& scaling : scalings) {
+      const bool longrope = find_model_family(family)->longrope;
+      if (scaling.kind != "default" && (scaling.kind == "longrope") != longrope) continue;
       ModelConfig config{.family = family,
                          .vocab_size = 50,
                          .hidden_size = 24,

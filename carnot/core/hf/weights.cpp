@@ -15,6 +15,32 @@
 namespace carnot {
 namespace {
 
+struct FusedProjection {
+  std::string_view name, whole;
+};
+constexpr FusedProjection kFusedProjections[] = {{"q_proj", "qkv_proj"},
+                                                 {"k_proj", "qkv_proj"},
+                                                 {"v_proj", "qkv_proj"},
+                                                 {"gate_proj", "gate_up_proj"},
+                                                 {"up_proj", "gate_up_proj"}};
+
+/// "model.layers.0.self_attn.qkv_proj.weight" for "model.layers.0.self_attn.q_proj.weight".
+std::string name_in_file(const std::string& name) {
+  for (const FusedProjection& fused : kFusedProjections) {
+    const std::string part = "." + std::string(fused.name) + ".";
+    const std::size_t found = name.find(part);
+    if (found != std::string::npos)
+      return name.substr(0, found + 1) + std::string(fused.whole) + name.substr(found + part.size() - 1);
+  }
+  return name;
+}
+
+TensorShape shape_of(const StoredWeight& weight) {
+  std::vector<std::int64_t> shape = weight.parts.front().sizes().vec();
+  for (std::size_t i = 1; i < weight.parts.size(); ++i) shape[0] += weight.parts[i].size(0);
+  return {weight.name, shape};
+}
+
 /// Some checkpoints store a tied head a second time; that copy says nothing new.
 bool is_copy_of_tied_head(const NamedTensor& named, const std::vector<NamedTensor>& all) {
   if (named.name != "lm_head.weight") return false;
@@ -24,6 +50,31 @@ bool is_copy_of_tied_head(const NamedTensor& named, const std::vector<NamedTenso
 }
 
 }  // namespace
+
+std::string_view fused_name(std::string_view projection) {
+  for (const FusedProjection& fused : kFusedProjections)
+    if (fused.name == projection) return fused.whole;
+  return {};
+}
+
+std::vector<StoredWeight> stored_weights(const Model& model) {
+  const bool fused = find_model_family(model.config().family)->fused_projections;
+  std::vector<StoredWeight> all;
+  for (const NamedTensor& weight : model.parameters()) {
+    const std::string name = fused ? name_in_file(weight.name) : weight.name;
+    if (all.empty() || all.back().name != name) all.push_back({name, {}});
+    all.back().parts.push_back(weight.tensor);
+  }
+  return all;
+}
+
+std::vector<NamedTensor> file_tensors(const std::vector<StoredWeight>& weights) {
+  const at::NoGradGuard no_grad;
+  std::vector<NamedTensor> tensors;
+  for (const auto& [name, parts] : weights)
+    tensors.push_back({name, parts.size() == 1 ? parts.front() : at::cat(parts, 0)});
+  return tensors;
+}
 
 std::vector<NamedTensor> without_copies(const std::vector<NamedTensor>& tensors, bool tied_head) {
   std::vector<NamedTensor> kept;
@@ -67,7 +118,20 @@ Status copy_tensors(const std::vector<NamedTensor>& into, const std::vector<Name
 }
 
 Status load_weights(const Model& model, const std::vector<NamedTensor>& tensors, const std::string& where) {
-  return copy_tensors(model.parameters(), without_copies(tensors, model.config().tied_head), where);
+  const std::vector<StoredWeight> weights = stored_weights(model);
+  std::vector<TensorShape> wanted;
+  for (const StoredWeight& weight : weights) wanted.push_back(shape_of(weight));
+  CARNOT_ASSIGN_OR_RETURN(const auto found,
+                          find_tensors(wanted, without_copies(tensors, model.config().tied_head), where));
+  const at::NoGradGuard no_grad;
+  for (std::size_t i = 0; i < weights.size(); ++i) {
+    std::int64_t begin = 0;
+    for (const at::Tensor& part : weights[i].parts) {
+      part.copy_(found[i].narrow(0, begin, part.size(0)));
+      begin += part.size(0);
+    }
+  }
+  return Done{};
 }
 
 Result<ModelConfig> load_model_config(const std::filesystem::path& folder) {

@@ -19,6 +19,19 @@ struct TensorShape {
 Result<std::vector<at::Tensor>> find_tensors(const std::vector<TensorShape>& wanted,
                                              const std::vector<NamedTensor>& from, const std::string& where);
 
+/// One tensor of a Hugging Face file: a weight of the model, or several of the same width, one behind the other, as
+/// ModelFamily::fused_projections says.
+struct StoredWeight {
+  std::string name{};
+  std::vector<at::Tensor> parts{};
+};
+
+/// What a file of the model's weights holds.
+std::vector<StoredWeight> stored_weights(const Model& model);
+
+/// The same as tensors; several parts are copied into one.
+std::vector<NamedTensor> file_tensors(const std::vector<StoredWeight>& weights);
+
 /// A model's tensors without those that some writers store twice.
 std::vector<NamedTensor> without_copies(const std::vector<NamedTensor>& tensors, bool tied_head);
 
@@ -26,7 +39,10 @@ std::vector<NamedTensor> without_copies(const std::vector<NamedTensor>& tensors,
 Status copy_tensors(const std::vector<NamedTensor>& into, const std::vector<NamedTensor>& from,
                     const std::string& where);
 
-/// copy_tensors into a model's weights; copies are ignored.
+/// The tensor in which such a file holds a projection of kProjectionNames: "qkv_proj" for "q_proj". Empty: its own.
+std::string_view fused_name(std::string_view projection);
+
+/// Copies a file's tensors into a model's weights, as copy_tensors does; copies are ignored.
 Status load_weights(const Model& model, const std::vector<NamedTensor>& tensors, const std::string& where);
 
 /// config.json and weights of a Hugging Face folder, converted to the dtype and device of `options`.

@@ -33,19 +33,53 @@ TEST(Weights, OfTransformersCheckpointsLoadIntoTheModel) {
   }
 }
 
-TEST(Weights, SavedAndLoadedAgainAreTheSameBits) {
+TEST(Weights, FileTensorsAreThoseOfTheFile) {
+  for (const std::string name : {"qwen2", "ministral3", "phi3", "phi3_window"}) {
+    const auto file = read_model_tensors(kGoldenModels + name);
+    const at::ScalarType stored = file->tensors.front().tensor.scalar_type();
+    const auto model = load_model(kGoldenModels + name, at::TensorOptions(stored));
+    ASSERT_TRUE(model.ok()) << model.error().message;
+    std::map<std::string, at::Tensor> written;
+    for (const NamedTensor& named : file_tensors(stored_weights(*model))) written[named.name] = named.tensor;
+    EXPECT_EQ(written.size(), file->tensors.size()) << name;
+    for (const NamedTensor& named : file->tensors)
+      EXPECT_TRUE(at::equal(written[named.name], named.tensor)) << name << ": " << named.name;
+  }
+}
+
+TEST(Weights, FusedOnesAreNamedAsInTheFileWhereTheyAreWrong) {
+  const auto model = load_model(kGoldenModels + "phi3", at::TensorOptions(at::kFloat));
+  ASSERT_TRUE(model.ok()) << model.error().message;
+  std::vector<NamedTensor> tensors = read_model_tensors(kGoldenModels + "phi3")->tensors;
+  for (NamedTensor& named : tensors) {
+    if (named.name == "model.layers.0.self_attn.qkv_proj.weight") named.name = "model.layers.0.self_attn.q_proj.weight";
+    if (named.name == "model.layers.1.mlp.gate_up_proj.weight") named.tensor = at::zeros({96, 31});
+  }
+  const Status loaded = load_weights(*model, tensors, "here");
+  ASSERT_FALSE(loaded.ok());
+  for (const char* part : {"here: weight 'model.layers.0.self_attn.qkv_proj.weight' is missing",
+                           "here: weight 'model.layers.0.self_attn.q_proj.weight' is not one of this model's",
+                           "'model.layers.1.mlp.gate_up_proj.weight' has shape [96, 31], expected [96, 32]"})
+    EXPECT_NE(loaded.error().message.find(part), std::string::npos) << loaded.error().message;
+}
+
+class SavedWeightsOf : public ::testing::TestWithParam<std::string> {};
+INSTANTIATE_TEST_SUITE_P(Families, SavedWeightsOf, ::testing::ValuesIn(model_family_names()));
+
+TEST_P(SavedWeightsOf, AreTheSameBitsWhenLoadedAgain) {
   const fs::path folder = fs::temp_directory_path() / ("carnot_weights_test_" + std::to_string(::getpid()));
   fs::create_directories(folder);
-  const ModelConfig config{.family = "qwen3",
+  const ModelConfig config{.family = GetParam(),
                            .vocab_size = 13,
                            .hidden_size = 8,
                            .intermediate_size = 12,
                            .num_layers = 2,
                            .num_heads = 2,
                            .num_kv_heads = 1,
-                           .head_dim = 4};
+                           .head_dim = 4,
+                           .window = find_model_family(GetParam())->windows ? 3 : 0};
   const Model model(config, 3, at::TensorOptions(at::kFloat));
-  ASSERT_TRUE(write_safetensors(folder / "model.safetensors", model.parameters()).ok());
+  ASSERT_TRUE(write_safetensors(folder / "model.safetensors", file_tensors(stored_weights(model))).ok());
   ASSERT_TRUE(write_file_atomically(folder / "config.json", model_config_json(config, "float32")).ok());
   const auto loaded = load_model(folder, at::TensorOptions(at::kFloat));
   ASSERT_TRUE(loaded.ok()) << loaded.error().message;

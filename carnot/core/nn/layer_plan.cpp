@@ -32,10 +32,10 @@ ModelPlan model_plan(const ModelConfig& config) {
   ModelPlan plan{.embedding_scale = config.embedding_scale,
                  .norm_offset = family->norms_add_one ? 1.0 : 0.0,
                  .hidden_scale = 1 / config.logits_divisor,
-                 .rotary = {{.dim = config.head_dim, .theta = config.rope_theta, .scaling = config.rope_scaling}}};
+                 .rotary = {{.dim = config.rotary_dim(), .theta = config.rope_theta, .scaling = config.rope_scaling}}};
   if (family->scales_by_root_width) plan.embedding_scale *= std::sqrt(static_cast<double>(config.hidden_size));
   const bool own_angles = config.window_rope_theta > 0;
-  if (own_angles) plan.rotary.push_back({.dim = config.head_dim, .theta = config.window_rope_theta});
+  if (own_angles) plan.rotary.push_back({.dim = config.rotary_dim(), .theta = config.window_rope_theta});
   const LayerPlan common{.query_key_norm = family->query_key_norm,
                          .attention_scale = config.attention_scale > 0
                                                 ? config.attention_scale
@@ -48,7 +48,7 @@ ModelPlan model_plan(const ModelConfig& config) {
     LayerPlan& layer = plan.layers.emplace_back(common);
     layer.index = i;
     layer.window = kind.windowed ? config.window : 0;
-    layer.unrotated = kind.rotated ? 0 : config.head_dim;
+    layer.unrotated = config.head_dim - (kind.rotated ? config.rotary_dim() : 0);
     layer.rotary = kind.windowed && own_angles ? 1 : 0;
   }
   return plan;

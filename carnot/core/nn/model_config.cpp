@@ -1,5 +1,7 @@
 #include "carnot/core/nn/model_config.h"
 
+#include <algorithm>
+
 #include "carnot/core/base/limits.h"
 #include "carnot/core/base/saturating.h"
 #include "carnot/core/base/strings.h"
@@ -8,17 +10,46 @@
 namespace carnot {
 namespace {
 
-bool is_known_scaling(const std::string& kind) {
-  return kind == "default" || kind == "linear" || kind == "llama3" || kind == "yarn";
+bool is_known_scaling(const std::string& kind, bool longrope) {
+  if (kind == "default") return true;
+  return longrope ? kind == "longrope" : kind == "linear" || kind == "llama3" || kind == "yarn";
+}
+
+template <class Expect>
+void check_longrope(const ModelConfig& config, const Expect& expect) {
+  const RotaryScaling& scaling = config.rope_scaling;
+  expect(scaling.attention_factor > 0, "attention_factor of rope_scaling is not above 0");
+  expect(scaling.long_max_positions >= config.max_positions, "longrope scales fewer positions than max_positions");
+  const auto expect_factors = [&](const char* name, const std::vector<double>& factors) {
+    const bool above = std::all_of(factors.begin(), factors.end(), [](double factor) { return factor > 0; });
+    expect(above && std::ssize(factors) == config.rotary_dim() / 2,
+           std::string(name) + " of rope_scaling is not " + std::to_string(config.rotary_dim() / 2) +
+               " numbers above 0, one for each pair of rotated numbers of a head");
+  };
+  expect_factors("short_factor", scaling.short_factors);
+  expect_factors("long_factor", scaling.long_factors);
+  expect(!scaling.changes_beyond_max_positions() || config.max_positions <= scaling.original_max_positions,
+         "max_positions is " + std::to_string(config.max_positions) + ", but beyond " +
+             std::to_string(scaling.original_max_positions) + " longrope changes its factors");
 }
 
 template <class Expect>
 void check_rotary(const ModelConfig& config, const Expect& expect) {
   const RotaryScaling& scaling = config.rope_scaling;
+  const ModelFamily* family = find_model_family(config.family);
   expect(config.rope_theta > 0, "rope_theta is not above 0");
-  expect(is_known_scaling(scaling.kind), "rope_scaling of the kind '" + scaling.kind + "' is not computed");
+  expect(config.rotary_share == 1 || (family != nullptr && family->partial_rotary),
+         "heads of '" + config.family + "' are not rotated in part");
+  expect(
+      config.rotary_share > 0 && config.rotary_share <= 1 && config.rotary_dim() >= 2 && config.rotary_dim() % 2 == 0,
+      "partial_rotary_factor times head_dim is " + std::to_string(config.rotary_dim()) +
+          ", expected an even number from 2 to head_dim");
+  expect(is_known_scaling(scaling.kind, family != nullptr && family->longrope),
+         "rope_scaling of the kind '" + scaling.kind + "' is not computed");
   expect(scaling.factor >= 1, "the factor of rope_scaling is below 1");
-  if (scaling.kind == "llama3" || scaling.kind == "yarn")
+  expect(scaling.query_growth >= 0, "the growth of queries with their position is below 0");
+  if (scaling.kind == "longrope") check_longrope(config, expect);
+  if ((scaling.kind != "default" && scaling.kind != "linear") || scaling.query_growth > 0)
     expect(scaling.original_max_positions >= 1, "original_max_position_embeddings of rope_scaling is not above 0");
   if (scaling.kind == "llama3")
     expect(scaling.low_frequency_factor > 0 && scaling.low_frequency_factor < scaling.high_frequency_factor,

@@ -4,6 +4,7 @@
 // and its family's row say to what each layer computes.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -17,15 +18,25 @@ namespace carnot {
 
 /// How rotary positions are stretched beyond the pretraining length ("rope_scaling").
 struct RotaryScaling {
-  std::string kind = "default";  ///< default (no stretching), linear, llama3, yarn
+  std::string kind = "default";  ///< default (no stretching), linear, llama3, yarn, longrope
   double factor = 1;
-  int original_max_positions = 0;    ///< llama3, yarn: pretraining length
+  int original_max_positions = 0;    ///< pretraining length; of all kinds but linear, and query_growth
   double low_frequency_factor = 1;   ///< llama3
   double high_frequency_factor = 4;  ///< llama3
-  double attention_factor = 1;       ///< yarn: multiplies cosine and sine
+  double attention_factor = 1;       ///< yarn, longrope: multiplies cosine and sine
   double beta_fast = 32;             ///< yarn: from this many rotations over the original length on, no stretching
   double beta_slow = 1;              ///< yarn: below this many rotations, full stretching
   bool truncate = true;              ///< yarn: the bounds of the ramp are rounded to whole dimensions
+  /// Queries at position p are multiplied by 1 + query_growth log(1 + floor(p / original_max_positions)).
+  double query_growth = 0;
+  /// longrope: divisors of the frequencies, one each. transformers takes the long ones for sequences of more than
+  /// original_max_positions, and so changes what it has computed of them. Here the short ones always apply, and where
+  /// the long ones differ, ModelConfig::max_positions is at most original_max_positions.
+  std::vector<double> short_factors{}, long_factors{};
+  int long_max_positions = 0;  ///< longrope: of config.json, whatever ModelConfig::max_positions is
+
+  /// Whether positions beyond ModelConfig::max_positions would be another model's.
+  bool changes_beyond_max_positions() const { return short_factors != long_factors; }
 };
 
 /// How a layer's attention differs from other layers'.
@@ -45,6 +56,7 @@ struct ModelConfig {
   int num_kv_heads = 2;
   int head_dim = 32;
   double rope_theta = 10000;
+  double rotary_share = 1;  ///< of a head, from its first number on, that rotary positions rotate
   RotaryScaling rope_scaling{};
   double rms_norm_epsilon = 1e-6;
   bool tied_head = true;
@@ -65,6 +77,7 @@ struct ModelConfig {
   bool attention_bias() const { return find_model_family(family)->query_key_value_bias; }
   QueryKeyNorm query_key_norm() const { return find_model_family(family)->query_key_norm; }
   LayerKind layer_kind(int layer) const;
+  int rotary_dim() const { return static_cast<int>(head_dim * std::clamp(rotary_share, 0.0, 1.0)); }
 
   /// Saturates at the largest 64-bit number.
   std::int64_t num_parameters() const;

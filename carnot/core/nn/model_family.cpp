@@ -4,7 +4,7 @@ namespace carnot {
 namespace {
 
 /// Llama 2 and 3.x; Mistral; Qwen2 and Qwen2.5; Qwen3: defaults as in transformers 4.57. SmolLM3; OLMo 2 and 3; Granite
-/// 3; the text part of Gemma 3: as in transformers 5.23.
+/// 3; the text parts of Gemma 3 and Ministral 3; Phi-3 to Phi-4-mini: as in transformers 5.23.
 constexpr ModelFamily kModelFamilies[] = {
     {.name = "llama", .architecture = "LlamaForCausalLM", .max_positions = 2048, .bos_token = 1, .eos_token = 2},
     {.name = "mistral",
@@ -76,6 +76,27 @@ constexpr ModelFamily kModelFamilies[] = {
      .bos_token = 2,
      .eos_token = 1,
      .pad_token = 0},
+    {.name = "ministral3",
+     .architecture = "Ministral3ForCausalLM",
+     .windows = true,
+     .kv_heads = 8,
+     .head_dim = 128,
+     .rms_norm_epsilon = 1e-5,
+     .max_positions = 262144,
+     .bos_token = 1,
+     .eos_token = 2,
+     .pad_token = 11},
+    {.name = "phi3",
+     .architecture = "Phi3ForCausalLM",
+     .partial_rotary = true,
+     .longrope = true,
+     .fused_projections = true,
+     .windows = true,
+     .rms_norm_epsilon = 1e-5,
+     .max_positions = 4096,
+     .bos_token = 1,
+     .eos_token = 32000,
+     .pad_token = 32000},
 };
 
 }  // namespace

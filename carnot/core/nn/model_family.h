@@ -28,6 +28,9 @@ struct ModelFamily {
   Activation activation = Activation::Silu;
   bool norms_add_one = false;         ///< norms multiply by 1 + weight
   bool scales_by_root_width = false;  ///< embeddings are multiplied by sqrt(hidden_size)
+  bool partial_rotary = false;        ///< config.json can leave the last numbers of a head unrotated
+  bool longrope = false;              ///< positions are scaled by longrope or not at all, otherwise by other kinds
+  bool fused_projections = false;     ///< files hold query, key and value as qkv_proj, gate and up as gate_up_proj
 
   // Layers differ in turns, unless config.json lists them:
   int unrotated_every = 0;  ///< the last of so many layers has no rotary positions; 0: all have

@@ -27,6 +27,11 @@ at::Tensor rotated(const at::Tensor& x_TND, const LayerPlan& layer, const Rotary
   return at::cat({parts[0] * cosine - parts[1] * sine, parts[1] * cosine + parts[0] * sine, parts[2]}, -1);
 }
 
+at::Tensor scaled_query(const at::Tensor& query_TND, const RotaryTable& rotary, const at::Tensor& positions) {
+  if (!rotary.query_scale.defined()) return query_TND;
+  return query_TND * rotary.query_scale.index_select(0, positions).to(query_TND.scalar_type()).view({-1, 1, 1});
+}
+
 struct Heads {
   at::Tensor query_TND, key_TKD, value_TKD;
 };
@@ -41,7 +46,8 @@ Heads heads_of(const ModelConfig& config, const LayerPlan& layer, const at::Tens
     query = rms_norm(query, weights.query_norm, options, KernelChoice::Portable);
     key = rms_norm(key, weights.key_norm, options, KernelChoice::Portable);
   }
-  return {rotated(query, layer, rotary, positions), rotated(key, layer, rotary, positions), parts[2]};
+  return {scaled_query(rotated(query, layer, rotary, positions), rotary, positions),
+          rotated(key, layer, rotary, positions), parts[2]};
 }
 
 /// query [N, rows, D] after `past` keys; key and value [K, past + rows, D]. Returns [rows, N D].

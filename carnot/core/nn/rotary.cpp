@@ -49,7 +49,14 @@ at::Tensor frequencies(const RotarySettings& settings, const at::TensorOptions& 
   if (scaling.kind == "linear") return 1 / power / scaling.factor;
   if (scaling.kind == "llama3") return llama3_frequencies(scaling, 1 / power);
   if (scaling.kind == "yarn") return yarn_frequencies(settings, power);
+  if (scaling.kind == "longrope") return 1 / (at::tensor(scaling.short_factors, options) * power);
   return 1 / power;
+}
+
+at::Tensor query_scale(const RotaryScaling& scaling, std::int64_t count) {
+  if (scaling.query_growth == 0) return {};
+  const at::Tensor lengths = at::floor(at::arange(count, at::kDouble) / scaling.original_max_positions);
+  return 1 + scaling.query_growth * at::log(1 + lengths);
 }
 
 }  // namespace
@@ -62,7 +69,10 @@ RotaryTable rotary_table(const RotarySettings& settings, std::int64_t count, con
   const at::Tensor angles = at::outer(at::arange(count, on_cpu), frequencies(settings, on_cpu));
   const double scale = settings.scaling.attention_factor;
   const at::TensorOptions kept = options.dtype(precision);
-  return {(at::cos(angles) * scale).to(kept).contiguous(), (at::sin(angles) * scale).to(kept).contiguous()};
+  const at::Tensor queries = query_scale(settings.scaling, count);
+  return {.cosine = (at::cos(angles) * scale).to(kept).contiguous(),
+          .sine = (at::sin(angles) * scale).to(kept).contiguous(),
+          .query_scale = queries.defined() ? queries.to(kept) : queries};
 }
 
 }  // namespace carnot

@@ -42,6 +42,7 @@ kernel::AttentionLayer<T> layer_of(const ModelConfig& config, const LayerPlan& l
           .norm_epsilon = static_cast<T>(config.rms_norm_epsilon),
           .cosine = rotary.cosine.data_ptr<T>(),
           .sine = rotary.sine.data_ptr<T>(),
+          .query_scale = rotary.query_scale.defined() ? rotary.query_scale.data_ptr<T>() : nullptr,
           .unrotated = layer.unrotated,
           .window = layer.window};
 }

@@ -39,6 +39,15 @@ CheckpointFile tensor_file(const std::string& name, std::vector<NamedTensor> ten
           }};
 }
 
+CheckpointFile weights_file(const std::string& name, const Model& model) {
+  std::vector<StoredWeight> weights = stored_weights(model);
+  for (StoredWeight& weight : weights)
+    for (at::Tensor& part : weight.parts) part = part.detach().to(at::kCPU).contiguous();
+  return {name, [weights = std::move(weights)](const fs::path& path) {
+            return write_safetensors(path, file_tensors(weights), {{"format", "pt"}});
+          }};
+}
+
 UpdateCounts counts_of(const Optimizer& optimizer) {
   return {.updates = optimizer.num_updates(), .skipped = optimizer.num_skipped()};
 }
@@ -61,6 +70,11 @@ Status fill(const std::vector<NamedTensor>& weights, const fs::path& file) {
   return copy_tensors(weights, stored.tensors, file.string());
 }
 
+Status fill_weights(const Model& model, const fs::path& file) {
+  CARNOT_ASSIGN_OR_RETURN(const auto stored, read_weights(file));
+  return load_weights(model, stored.tensors, file.string());
+}
+
 /// The weights below the policy's adapters: those of a base that is there already have to be the checkpoint's.
 Status fill_base(ModelBundle& bundle, const fs::path& checkpoint) {
   CARNOT_ASSIGN_OR_RETURN(auto base, read_base_model(checkpoint));
@@ -69,14 +83,14 @@ Status fill_base(ModelBundle& bundle, const fs::path& checkpoint) {
                  ", whose files are not those of " + bundle.base->folder.string()};
   if (base && bundle.base) return Done{};
   CARNOT_ASSIGN_OR_RETURN(const auto folder, find_base(checkpoint));
-  CARNOT_RETURN_IF_ERROR(fill(bundle.policy->parameters(), folder / "model.safetensors"));
+  CARNOT_RETURN_IF_ERROR(fill_weights(*bundle.policy, folder / "model.safetensors"));
   bundle.base = std::move(base);
   return Done{};
 }
 
 Status fill_policy(ModelBundle& bundle, const fs::path& folder) {
   const Model& policy = *bundle.policy;
-  if (!policy.has_adapters()) return fill(policy.parameters(), folder / "model.safetensors");
+  if (!policy.has_adapters()) return fill_weights(policy, folder / "model.safetensors");
   CARNOT_RETURN_IF_ERROR(fill_base(bundle, folder));
   return fill(peft_tensors(policy), folder / kAdapterFolder / kAdapterWeightsFile);
 }
@@ -87,7 +101,7 @@ Status keep_base(ModelBundle& bundle, const fs::path& folder, const std::string&
   const Status written = replace_folder(folder, [&](const fs::path& path) -> Status {
     const std::string config = model_config_json(policy.config(), dtype);
     CARNOT_RETURN_IF_ERROR(write_file_atomically(path / "config.json", config));
-    return tensor_file("", policy.parameters()).write(path / "model.safetensors");
+    return weights_file("", policy).write(path / "model.safetensors");
   });
   if (!written) return written;
   CARNOT_ASSIGN_OR_RETURN(auto base, base_model_of(folder));
@@ -99,7 +113,7 @@ void add_policy_files(std::vector<CheckpointFile>& files, const ModelBundle& bun
                       const std::string& dtype) {
   const Model& policy = *bundle.policy;
   files.push_back(text_file("config.json", model_config_json(policy.config(), dtype)));
-  if (!policy.has_adapters()) return files.push_back(tensor_file("model.safetensors", policy.parameters()));
+  if (!policy.has_adapters()) return files.push_back(weights_file("model.safetensors", policy));
   const fs::path adapter = kAdapterFolder;
   const std::string config = adapter_config_json(policy.lora(), bundle.base->folder.string());
   files.push_back(text_file(adapter / kAdapterConfigFile, config));

@@ -5,10 +5,13 @@
 
 #include "carnot/core/base/file.h"
 #include "carnot/core/base/json.h"
+#include "carnot/core/base/strings.h"
 #include "carnot/core/hf/adapter_folder.h"
 #include "carnot/core/hf/base_model.h"
+#include "carnot/core/hf/model_config_file.h"
 #include "carnot/core/hf/model_files.h"
 #include "carnot/core/hf/safetensors.h"
+#include "carnot/core/hf/weights.h"
 #include "carnot/core/run/checkpoint_folder.h"
 #include "carnot/core/run/export_gguf.h"
 #include "carnot/core/run/export_output.h"
@@ -55,7 +58,7 @@ Result<std::vector<NamedTensor>> exported_weights(const fs::path& from, const Ex
   CARNOT_ASSIGN_OR_RETURN(const auto stored, stored_dtype(from));
   CARNOT_ASSIGN_OR_RETURN(const auto policy,
                           load_merged(from, at::TensorOptions(stored == at::kDouble ? at::kDouble : at::kFloat)));
-  std::vector<NamedTensor> tensors = policy.parameters();
+  std::vector<NamedTensor> tensors = file_tensors(stored_weights(policy));
   const at::ScalarType dtype = options.dtype.empty() ? stored : dtype_of(options.dtype);
   CARNOT_RETURN_IF_ERROR(convert(tensors, dtype));
   return tensors;
@@ -116,6 +119,19 @@ Status write_adapter(const fs::path& checkpoint, const fs::path& to, const fs::p
   return write_safetensors(to / kAdapterWeightsFile, file.tensors, {{"format", "pt"}});
 }
 
+/// PEFT would look for adapters of what the model's files fuse.
+Status check_separate(const fs::path& source) {
+  CARNOT_ASSIGN_OR_RETURN(const auto config, load_model_config(source));
+  if (!find_model_family(config.family)->fused_projections) return Done{};
+  CARNOT_ASSIGN_OR_RETURN(const auto lora, read_adapter_options(source / kAdapterFolder));
+  std::vector<std::string> fused;
+  for (const std::string& target : lora.targets)
+    if (const auto whole = fused_name(target); !whole.empty()) fused.push_back(target + " of " + std::string(whole));
+  if (fused.empty()) return Done{};
+  return Error{source.string() + ": has adapters of parts of '" + config.family + "' projections (" + join(fused) +
+               "), which PEFT adapts as a whole; expected --merge-lora, or adapters of o_proj and down_proj alone"};
+}
+
 Result<std::string> export_gguf(const fs::path& source, const ExportPlace& place, const ExportOptions& options) {
   std::vector<std::string> problems;
   if (holds_adapters(source) && !options.merge_lora)
@@ -145,6 +161,7 @@ Result<std::string> export_model(const ExportOptions& options) {
                           .output = options.output,
                           .overwrite = options.overwrite};
   if (!options.gguf.empty()) return export_gguf(source, place, options);
+  if (adapters && !options.merge_lora) CARNOT_RETURN_IF_ERROR(check_separate(source));
   CARNOT_ASSIGN_OR_RETURN(const auto output, export_output(place));
   const bool apart = adapters && !options.merge_lora;
   const auto fill = [&](const fs::path& folder) -> Status {

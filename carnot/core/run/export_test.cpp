@@ -114,6 +114,51 @@ TEST_F(Export, ApartIsTheBaseAndAPeftFolder) {
   EXPECT_TRUE(fs::exists(root_ / "apart" / "base" / "tokenizer.json"));
 }
 
+TEST_F(Export, OfFusedProjectionsIsMergedOrOfTheOthersAlone) {
+  const fs::path from = checkpoint({"model.family=phi3"});
+  ASSERT_TRUE(export_model({.path = from, .output = root_ / "merged", .merge_lora = true}).ok());
+  const auto policy = load_policy(from, at::TensorOptions(at::kFloat));
+  const auto merged = load_model(root_ / "merged", at::TensorOptions(at::kFloat));
+  ASSERT_TRUE(policy.ok() && merged.ok());
+  EXPECT_EQ(greedy(*policy).tokens, greedy(*merged).tokens);
+  std::set<std::string> names;
+  const auto file = read_model_tensors(root_ / "merged");
+  for (const NamedTensor& named : file->tensors) names.insert(named.name);
+  EXPECT_TRUE(names.contains("model.layers.1.self_attn.qkv_proj.weight"));
+  EXPECT_TRUE(names.contains("model.layers.1.mlp.gate_up_proj.weight"));
+  EXPECT_FALSE(names.contains("model.layers.1.self_attn.q_proj.weight"));
+  const auto apart = export_model({.path = from, .output = root_ / "apart"});
+  ASSERT_FALSE(apart.ok());
+  EXPECT_THAT(apart.error().message, ::testing::HasSubstr("q_proj of qkv_proj, k_proj of qkv_proj"));
+  EXPECT_THAT(apart.error().message, ::testing::HasSubstr("expected --merge-lora"));
+  fs::remove_all(root_ / "run");
+  const fs::path others = checkpoint({"model.family=phi3", "lora.targets=[o_proj, down_proj]"});
+  ASSERT_TRUE(export_model({.path = others, .output = root_ / "apart"}).ok());
+  auto loaded = load_model(root_ / "apart" / "base", at::TensorOptions(at::kFloat));
+  ASSERT_TRUE(loaded.ok()) << loaded.error().message;
+  ASSERT_TRUE(load_adapters(*loaded, root_ / "apart" / "adapter").ok());
+  EXPECT_EQ(greedy(*loaded).log_probs, greedy(*load_policy(others, at::TensorOptions(at::kFloat))).log_probs);
+}
+
+TEST_F(Export, LetsARunOnItEndWhereItsPositionsDo) {
+  ASSERT_TRUE(export_model({.path = checkpoint({"model.family=phi3", "lora.rank=0"}), .output = root_ / "phi"}).ok());
+  OrderedJson config = OrderedJson::parse(*read_file(root_ / "phi" / "config.json"));
+  config["original_max_position_embeddings"] = 512;
+  config["rope_scaling"] = {{"type", "longrope"},
+                            {"short_factor", std::vector<double>(8, 1.0)},
+                            {"long_factor", std::vector<double>(8, 2.0)}};
+  const auto problem = [&] {
+    EXPECT_TRUE(write_file_atomically(root_ / "phi" / "config.json", config.dump()).ok());
+    auto recipe = Recipe::parse(kRecipeOnAModel, "tiny.yaml",
+                                {"model.path=" + (root_ / "phi").string(), "rollout.max_context_tokens=600"});
+    const auto bundle = ModelBundle::make(*recipe);
+    return bundle ? "" : bundle.error().message;
+  };
+  EXPECT_THAT(problem(), ::testing::HasSubstr("rollout.max_context_tokens: 600; expected at most 512"));
+  config["rope_scaling"]["short_factor"] = config["rope_scaling"]["long_factor"];
+  EXPECT_EQ(problem(), "") << "nothing changes behind them";
+}
+
 TEST_F(Export, OfAdaptersOnAModelKeepsItsTypeAndNamesIt) {
   ASSERT_TRUE(export_model({.path = checkpoint({"lora.rank=0"}), .output = root_ / "half", .dtype = "bfloat16"}).ok());
   const fs::path from = checkpoint({"model.path=" + (root_ / "half").string()}, kRecipeOnAModel);

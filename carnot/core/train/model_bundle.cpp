@@ -80,6 +80,15 @@ Result<ModelConfig> policy_config(const Recipe& recipe, const fs::path& pretrain
   return config;
 }
 
+/// Where positions end for more than lack of training, trajectories do, too.
+Status check_context(const Recipe& recipe, const ModelConfig& config) {
+  const int context = recipe.rollout.options.episode.max_context_tokens;
+  if (context <= config.max_positions || !config.rope_scaling.changes_beyond_max_positions()) return Done{};
+  return Error{"rollout.max_context_tokens: " + std::to_string(context) + "; expected at most " +
+               std::to_string(config.max_positions) +
+               ", the positions that the model's short_factor is for (docs/models.md)"};
+}
+
 /// The name in tokenizer.chat, or where that is "auto" the one that goes with the template in the tokenizer's folder.
 std::string chosen_chat(const std::string& name, const ModelFiles& files) {
   if (name != "auto") return name;
@@ -227,6 +236,7 @@ Result<ModelBundle> ModelBundle::open(Recipe& recipe, const std::optional<fs::pa
                           checkpoint ? load_model_config(*checkpoint)
                                      : policy_config(recipe, bundle.pretrained, *bundle.tokenizer, *bundle.chat));
   bundle.config = config;
+  CARNOT_RETURN_IF_ERROR(check_context(recipe, config));
   CARNOT_RETURN_IF_ERROR(finish_chat(bundle, source));
   CARNOT_RETURN_IF_ERROR(settle_adapters(recipe, checkpoint));
   CARNOT_RETURN_IF_ERROR(settle_dtype(recipe, source, bundle.pretrained));

@@ -256,7 +256,7 @@ void attention_forward(const AttentionLayer<Computed<S>>& layer, const S* qkv, c
       const std::int64_t row = rows.begin + r;
       const S* x = qkv + row * layer.width();
       for (int h = 0; h < layer.heads; ++h) {
-        position_head<S>(layer, layer.query_norm, positions[row], x + h * dim, normed, turned);
+        position_query<S>(layer, positions[row], x + h * dim, normed, turned);
         store_row<S>(dim, turned, queries.at(row, h / queries.group) + h % queries.group * dim);
       }
       write_keys_and_values<S>(layer, x, positions[row], rows, rows.past + r, normed, turned);

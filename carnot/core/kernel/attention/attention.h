@@ -2,7 +2,8 @@
 // additions for prefill, decode and training, so that a token's result is the same in all three.
 //
 // A row of `qkv` holds the projections of one token: queries [heads * dim], keys [kv_heads * dim], values
-// [kv_heads * dim]. Queries and keys are normalised per head if norms are given, then rotated by position.
+// [kv_heads * dim]. Queries and keys are normalised per head if norms are given, then rotated by position; queries are
+// then multiplied by a number of their position, if such numbers are given.
 //
 // With a window, blocks outside it are neither read nor computed with. Sums begin at the first block in which the query
 // sees a position, and positions of it that the query does not see have weight 0.
@@ -34,8 +35,9 @@ struct AttentionLayer {
   T norm_epsilon = 0;
   const T* cosine = nullptr;  ///< [position][(dim - unrotated) / 2]
   const T* sine = nullptr;
-  int unrotated = 0;  ///< last numbers of a head that are not rotated
-  int window = 0;     ///< positions that a row sees, its own the last of them; 0: all up to its own
+  const T* query_scale = nullptr;  ///< [position], multiplies rotated queries; null: nothing does
+  int unrotated = 0;               ///< last numbers of a head that are not rotated
+  int window = 0;                  ///< positions that a row sees, its own the last of them; 0: all up to its own
 
   int width() const { return (heads + 2 * kv_heads) * dim; }
   /// The first position that the row at position `visible` - 1 sees.

@@ -175,8 +175,8 @@ void BackwardTask<S>::query_group(int first, int count) {
   const auto place = [&](int i) { return ((rows_.begin + row(i)) * layer_.heads + head(i)) * dim_; };
 
   for (int i = 0; i < count; ++i) {
-    position_head<S>(layer_, layer_.query_norm, in_.positions[rows_.begin + row(i)],
-                     row_of(rows_.begin + row(i)) + head(i) * dim_, normed, query + i * dim_);
+    position_query<S>(layer_, in_.positions[rows_.begin + row(i)], row_of(rows_.begin + row(i)) + head(i) * dim_,
+                      normed, query + i * dim_);
     for (int d = 0; d < dim_; ++d) query[i * dim_ + d] = widened(stored<S>(query[i * dim_ + d]));
     copy_wide<S>(dim_, in_.dout + place(i), gradient + i * dim_);
   }
@@ -201,10 +201,12 @@ void BackwardTask<S>::query_group(int first, int count) {
   kernels.weighted_values(count, tiles, dim_, dscore, padded_, key_row_tiles_.data() + seen, dquery, dim_, false);
   kernels.add_outer(count, keys, dim_, dscore, padded_, query, dim_, dkey_ + first_key);
   kernels.add_outer(count, keys, dim_, probability, padded_, gradient, dim_, dvalue_ + first_key);
-  for (int i = 0; i < count; ++i)
-    head_gradient(dquery + i * dim_, layer_.query_norm, rows_.begin + row(i),
-                  row_of(rows_.begin + row(i)) + head(i) * dim_,
-                  in_.dqkv + (rows_.begin + row(i)) * layer_.width() + head(i) * dim_, in_.dquery_norm);
+  for (int i = 0; i < count; ++i) {
+    const std::int64_t place_of_row = rows_.begin + row(i);
+    scale_query(layer_, in_.positions[place_of_row], dquery + i * dim_);
+    head_gradient(dquery + i * dim_, layer_.query_norm, place_of_row, row_of(place_of_row) + head(i) * dim_,
+                  in_.dqkv + place_of_row * layer_.width() + head(i) * dim_, in_.dquery_norm);
+  }
 }
 
 template <class S>

@@ -63,6 +63,20 @@ void position_head(const AttentionLayer<Computed<S>>& layer, const Computed<S>* 
   rotate_head(layer, position, T(1), wide, y);
 }
 
+template <class T>
+void scale_query(const AttentionLayer<T>& layer, std::int64_t position, T* query) {
+  if (layer.query_scale == nullptr) return;
+  for (int d = 0; d < layer.dim; ++d) query[d] *= layer.query_scale[position];
+}
+
+/// One head's query of one row, as scores use it.
+template <class S>
+void position_query(const AttentionLayer<Computed<S>>& layer, std::int64_t position, const S* x, Computed<S>* scratch,
+                    Computed<S>* y) {
+  position_head<S>(layer, layer.query_norm, position, x, scratch, y);
+  scale_query(layer, position, y);
+}
+
 /// What a task's memory is for.
 enum class Scratch : std::size_t {
   Normed,

@@ -37,6 +37,7 @@ TYPED_TEST(Attention, EqualsTheDefinition) {
         slow.query_norm.assign(problem.query_norm.begin(), problem.query_norm.end());
         slow.key_norm.assign(problem.key_norm.begin(), problem.key_norm.end());
       }
+      if (shape.scaled_queries) slow.query_scale.assign(problem.query_scale.begin(), problem.query_scale.end());
       const auto expected = reference::attention(slow);
       const std::size_t offset = static_cast<std::size_t>(sequence.begin * shape.heads * shape.dim);
       for (std::size_t i = 0; i < expected.size(); ++i)
@@ -48,7 +49,7 @@ TYPED_TEST(Attention, EqualsTheDefinition) {
 TYPED_TEST(Attention, GradientMatchesFiniteDifferences) {
   if constexpr (sizeof(TypeParam) == 8) {
     for (const AttentionShape& shape :
-         {AttentionShape{4, 2, 6, false}, AttentionShape{4, 2, 8, true}, AttentionShape{4, 2, 8, true, 4, 5}}) {
+         {AttentionShape{4, 2, 6, false}, AttentionShape{4, 2, 8, true}, AttentionShape{4, 2, 8, true, 4, 5, true}}) {
       AttentionProblem<double> problem(shape, {19, 3});
       RandomStream stream(5);
       const auto out = problem.forward();
