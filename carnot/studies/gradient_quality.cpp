@@ -1,9 +1,9 @@
 #include "carnot/studies/gradient_quality.h"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <map>
-#include <algorithm>
 #include <numeric>
 
 #include "carnot/core/base/check.h"
@@ -151,8 +151,9 @@ void add_gradients(std::span<const MethodGradients> methods, std::span<const int
   }
   report.tables.push_back(std::move(table));
   report.figures.push_back({.title = "Each method's gradient against the oracle's",
-                            .caption = "Cosine of mean gradients over disjoint halves of the tasks; 95 % intervals over "
-                                       "bootstrapped tasks. The oracle's own shows what noise leaves.",
+                            .caption =
+                                "Cosine of mean gradients over disjoint halves of the tasks; 95 % intervals over "
+                                "bootstrapped tasks. The oracle's own shows what noise leaves.",
                             .table = "gradients",
                             .draw = Draw::Intervals,
                             .x = "method",

@@ -73,8 +73,8 @@ TEST(GradientSketch, OfATrajectoryIsThatOfTheCreditedLogProbabilities) {
     at::Tensor loss = at::zeros({}, at::kDouble);
     for (int k = 0; k < one.num_turns(); ++k)
       for (int t = std::max(1, one.sampled_begin(k)); t < one.sampled_end(k); ++t)
-        loss = loss + logprob[t - 1][tokens[static_cast<std::size_t>(t)]] * credit.advantage[static_cast<std::size_t>(t)] *
-                          credit.weight[static_cast<std::size_t>(t)];
+        loss = loss + logprob[t - 1][tokens[static_cast<std::size_t>(t)]] *
+                          credit.advantage[static_cast<std::size_t>(t)] * credit.weight[static_cast<std::size_t>(t)];
     loss.backward();
     const Sketch slow = sketch_of_gradients(model, 9);
     double scale = 0;
