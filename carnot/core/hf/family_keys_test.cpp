@@ -84,12 +84,9 @@ TEST(Phi3Keys, WithEqualFactorsEndNowhere) {
 
 TEST(Phi3Keys, AreReadAsPublishedFilesSpellThem) {
   const nlohmann::json factors = {{"type", "su"}, {"short_factor", {1, 2, 3}}, {"long_factor", {4, 5, 6}}};
-  const nlohmann::json published = {{"rope_parameters", nullptr},
-                                    {"rope_scaling", factors},
-                                    {"rope_theta", 5e3},
-                                    {"partial_rotary_factor", 0.75},
-                                    {"sliding_window", 262144},
-                                    {"original_max_position_embeddings", 2048}};
+  const nlohmann::json published = {{"rope_parameters", nullptr}, {"rope_scaling", factors},
+                                    {"rope_theta", 5e3},          {"partial_rotary_factor", 0.75},
+                                    {"sliding_window", 262144},   {"original_max_position_embeddings", 2048}};
   const ModelConfig config = config_with("phi3", published);
   EXPECT_EQ(config.rope_theta, 5e3);
   EXPECT_EQ(config.rotary_dim(), 6);
@@ -103,19 +100,17 @@ TEST(Phi3Keys, AreReadAsPublishedFilesSpellThem) {
 }
 
 TEST(Phi3Keys, ThatAreNotComputedAreRefusedAllAtOnce) {
-  const nlohmann::json rotary = {{"rope_type", "longrope"},
-                                 {"short_factor", {1, "two"}},
-                                 {"original_max_position_embeddings", 5}};
+  const nlohmann::json rotary = {
+      {"rope_type", "longrope"}, {"short_factor", {1, "two"}}, {"original_max_position_embeddings", 5}};
   const std::string all = problems_with("phi3", {{"resid_pdrop", 0.1},
                                                  {"embd_pdrop", 0.1},
                                                  {"attention_dropout", 0.1},
                                                  {"lm_head_bias", true},
                                                  {"rope_parameters", rotary},
                                                  {"layer_types", {"sliding_attention", "full_attention"}}});
-  for (const std::string key :
-       {"resid_pdrop", "embd_pdrop", "attention_dropout", "lm_head_bias", "rotary scaling: short_factor",
-        "rotary scaling: long_factor is missing", "rotary scaling: original_max_position_embeddings is 5, expected 4096",
-        "layer_types"})
+  for (const std::string key : {"resid_pdrop", "embd_pdrop", "attention_dropout", "lm_head_bias", "layer_types",
+                                "rotary scaling: short_factor", "rotary scaling: long_factor is missing",
+                                "rotary scaling: original_max_position_embeddings is 5, expected 4096"})
     EXPECT_NE(all.find("config.json: " + key), std::string::npos) << key << "\n" << all;
   const std::string yarn = problems_with("phi3", {{"rope_parameters", {{"rope_type", "linear"}, {"factor", 2}}}});
   EXPECT_NE(yarn.find("rope_type is \"linear\", expected \"default\" or \"longrope\""), std::string::npos) << yarn;
