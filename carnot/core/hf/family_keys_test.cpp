@@ -108,9 +108,9 @@ TEST(Phi3Keys, ThatAreNotComputedAreRefusedAllAtOnce) {
                                                  {"lm_head_bias", true},
                                                  {"rope_parameters", rotary},
                                                  {"layer_types", {"sliding_attention", "full_attention"}}});
-  for (const std::string key : {"resid_pdrop", "embd_pdrop", "attention_dropout", "lm_head_bias",
+  for (const std::string key : {"resid_pdrop", "embd_pdrop", "attention_dropout", "lm_head_bias", "layer_types",
                                 "rotary scaling: short_factor", "rotary scaling: long_factor is missing",
-                                "rotary scaling: original_max_position_embeddings is 5, expected 4096", "layer_types"})
+                                "rotary scaling: original_max_position_embeddings is 5, expected 4096"})
     EXPECT_NE(all.find("config.json: " + key), std::string::npos) << key << "\n" << all;
   const std::string yarn = problems_with("phi3", {{"rope_parameters", {{"rope_type", "linear"}, {"factor", 2}}}});
   EXPECT_NE(yarn.find("rope_type is \"linear\", expected \"default\" or \"longrope\""), std::string::npos) << yarn;
