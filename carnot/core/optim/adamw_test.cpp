@@ -308,6 +308,18 @@ TEST(AdamW, FollowsFloat32WithoutAMasterCopyAndWithBfloat16Moments) {
   EXPECT_EQ((at::full({1}, 1.0, at::kBFloat16) + 2e-4).item<float>(), 1.0F);
 }
 
+TEST(AdamW, SaysWhatToDoWithTheStateOfAnEarlierVersion) {
+  const at::Tensor weight = at::ones({4}, at::kBFloat16);
+  LocalOptimizer optimizer({{"weight", weight}}, {});
+  const auto loaded = optimizer.load_state({{"weight.first_moment", at::zeros({4})},
+                                            {"weight.second_moment", at::zeros({4})},
+                                            {"weight.master", at::ones({4})}},
+                                           1, 0);
+  ASSERT_FALSE(loaded.ok());
+  EXPECT_NE(loaded.error().message.find("found weight.master, a whole master weight"), std::string::npos);
+  EXPECT_EQ(loaded.error().message.find("missing"), std::string::npos) << "one message for all weights";
+}
+
 TEST(AdamW, KeepsLessOnRequestAndResumesFromIt) {
   RandomStream random(17);
   const OptimizerOptions options{.master_weights = false, .moments = "bfloat16"};

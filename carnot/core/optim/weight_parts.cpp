@@ -183,6 +183,11 @@ Status WeightParts::load_state(const Tensors& tensors, std::int64_t num_updates,
 }
 
 Status check_optimizer_state(const Optimizer::Tensors& expected, const Optimizer::Tensors& tensors) {
+  for (const auto& [name, tensor] : tensors)
+    if (name.ends_with(".master"))
+      return Error{"optimizer state: found " + name +
+                   ", a whole master weight, as earlier versions kept them; expected " +
+                   "its other half, .residual. Start from the checkpoint's weights (model.path) instead of resuming"};
   std::map<std::string, at::Tensor> given(tensors.begin(), tensors.end());
   std::vector<std::string> problems;
   for (const auto& [name, own] : expected) {
