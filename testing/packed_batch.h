@@ -14,6 +14,15 @@
 
 namespace carnot::testing {
 
+/// A few experts, if the family has them.
+inline void add_experts(ModelConfig& config) {
+  if (!find_model_family(config.family)->experts) return;
+  config.num_experts = 5;
+  config.experts_per_token = 2;
+  config.expert_size = config.intermediate_size / 2;
+  config.normalise_top_k = config.family == "qwen3_moe";
+}
+
 /// With every kind of layer that the family has, windows, and the scales that its config can set.
 inline ModelConfig small_decoder(const std::string& family, int layers = 2) {
   const ModelFamily& row = *find_model_family(family);
@@ -31,6 +40,9 @@ inline ModelConfig small_decoder(const std::string& family, int layers = 2) {
         {.rotated = row.unrotated_every == 0 || i % 2 == 0, .windowed = row.full_every > 0 && i % 2 == 0});
   if (row.windows) config.window = 19;
   config.window_rope_theta = row.window_rope_theta;
+  add_experts(config);
+  if (family == "qwen3_moe")
+    for (int i = 0; i < layers; ++i) config.layers.push_back({.windowed = true, .experts = i % 2 == 0});
   if (family == "granite") {
     config.attention_scale = 0.2;
     config.embedding_scale = 3;

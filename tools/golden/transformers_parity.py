@@ -33,8 +33,9 @@ import torch
 from safetensors.torch import load_file, save_file
 from transformers import (Gemma3ForCausalLM, Gemma3TextConfig, GraniteConfig, GraniteForCausalLM, LlamaConfig,
                           LlamaForCausalLM, MistralConfig, MistralForCausalLM, Olmo2Config, Olmo2ForCausalLM,
-                          Olmo3Config, Olmo3ForCausalLM, Qwen2Config, Qwen2ForCausalLM, Qwen3Config, Qwen3ForCausalLM,
-                          SmolLM3Config, SmolLM3ForCausalLM)
+                          Olmo3Config, Olmo3ForCausalLM, OlmoeConfig, OlmoeForCausalLM, Qwen2Config, Qwen2ForCausalLM,
+                          Qwen3Config, Qwen3ForCausalLM, Qwen3MoeConfig, Qwen3MoeForCausalLM, SmolLM3Config,
+                          SmolLM3ForCausalLM)
 from transformers.modeling_rope_utils import ROPE_INIT_FUNCTIONS
 
 ROOT = pathlib.Path("tests/golden/transformers")
@@ -45,6 +46,7 @@ SHAPE = dict(vocab_size=97, hidden_size=32, intermediate_size=48, num_hidden_lay
              attn_implementation="eager")
 LLAMA3 = dict(rope_type="llama3", factor=8.0, low_freq_factor=1.0, high_freq_factor=4.0,
               original_max_position_embeddings=64)
+EXPERTS = dict(num_experts=5, num_experts_per_tok=2, experts_implementation="eager")
 YARN = dict(rope_type="yarn", factor=4.0, original_max_position_embeddings=128)
 
 
@@ -82,6 +84,12 @@ CASES = {
                    layer_types=["sliding_attention", "full_attention", "sliding_attention"],
                    rope_parameters=dict(full_attention=dict(rope_type="linear", factor=4.0, rope_theta=1000000.0),
                                         sliding_attention=dict(rope_type="default", rope_theta=10000.0))),
+    "qwen3_moe": case(Qwen3MoeForCausalLM, Qwen3MoeConfig, torch.bfloat16, head_dim=16, moe_intermediate_size=24,
+                      norm_topk_prob=True, mlp_only_layers=[1], num_hidden_layers=3, **EXPERTS),
+    "qwen3_moe_window": case(Qwen3MoeForCausalLM, Qwen3MoeConfig, torch.bfloat16, moe_intermediate_size=24,
+                             decoder_sparse_step=2, use_sliding_window=True, sliding_window=9, **EXPERTS),
+    "olmoe": case(OlmoeForCausalLM, OlmoeConfig, torch.bfloat16, rms_norm_eps=1e-5, pad_token_id=0,
+                  **dict(EXPERTS, num_experts_per_tok=3), intermediate_size=24),
 }
 
 
@@ -145,6 +153,22 @@ def digest(gradient):
     return torch.cat([gradient @ weights[1], weights[0] @ gradient])
 
 
+def stored_parts(name, gradient):
+    """By the names of the checkpoint: the experts of a layer are one tensor in memory, and several in the file."""
+    if ".experts." not in name:
+        return [(name, gradient)]
+    parts = []
+    for expert, one in enumerate(gradient):
+        prefix = name.replace("experts.", f"experts.{expert}.")
+        if name.endswith("gate_up_proj"):
+            gate, up = one.chunk(2)
+            parts += [(prefix.replace("gate_up_proj", "gate_proj.weight"), gate),
+                      (prefix.replace("gate_up_proj", "up_proj.weight"), up)]
+        else:
+            parts.append((prefix + ".weight", one))
+    return parts
+
+
 def record_ragged(model, sequences):
     columns = {}
     begin = 0
@@ -162,7 +186,8 @@ def record_ragged(model, sequences):
     recorded = {name: torch.cat(parts) for name, parts in columns.items()}
     (-recorded["logprob"].mean()).backward()
     for name, weight in model.named_parameters():
-        recorded["grad." + name] = digest(weight.grad)
+        for part, gradient in stored_parts(name, weight.grad):
+            recorded["grad." + part] = digest(gradient)
     recorded["logits"] = logits[-4:-1]
     recorded["offsets"] = torch.tensor([0] + LENGTHS).cumsum(0)
     return recorded

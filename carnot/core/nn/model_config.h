@@ -28,10 +28,11 @@ struct RotaryScaling {
   bool truncate = true;              ///< yarn: the bounds of the ramp are rounded to whole dimensions
 };
 
-/// How a layer's attention differs from other layers'.
+/// How a layer differs from other layers.
 struct LayerKind {
   bool rotated = true;    ///< has rotary positions
   bool windowed = false;  ///< sees ModelConfig::window positions
+  bool experts = false;   ///< its MLP is a mixture of experts
   bool operator==(const LayerKind&) const = default;
 };
 
@@ -61,10 +62,17 @@ struct ModelConfig {
   double residual_scale = 1;        ///< multiplies what attention and MLP add to the residual stream
   double logits_divisor = 1;
 
+  int num_experts = 0;  ///< of a layer that has experts
+  int experts_per_token = 0;
+  int expert_size = 0;           ///< width of one expert's gated MLP; 0: intermediate_size
+  bool normalise_top_k = false;  ///< the probabilities of a token's experts are divided by their sum
+
   /// The family's properties. REQUIRES: a known family.
   bool attention_bias() const { return find_model_family(family)->query_key_value_bias; }
   QueryKeyNorm query_key_norm() const { return find_model_family(family)->query_key_norm; }
   LayerKind layer_kind(int layer) const;
+  int expert_width() const { return expert_size > 0 ? expert_size : intermediate_size; }
+  std::int64_t num_expert_layers() const;
 
   /// Saturates at the largest 64-bit number.
   std::int64_t num_parameters() const;
