@@ -14,13 +14,16 @@
 
 namespace carnot::testing {
 
-/// A few experts, if the family has them.
+/// A few experts, if the family has them; in every other layer, if it can say so.
 inline void add_experts(ModelConfig& config) {
   if (!find_model_family(config.family)->experts) return;
   config.num_experts = 5;
   config.experts_per_token = 2;
   config.expert_size = config.intermediate_size / 2;
-  config.normalise_top_k = config.family == "qwen3_moe";
+  if (config.family != "qwen3_moe") return;
+  config.normalise_top_k = true;
+  for (int i = 0; i < config.num_layers; ++i)
+    config.layers.push_back({.windowed = config.window > 0, .experts = i % 2 == 0});
 }
 
 /// With every kind of layer that the family has, windows, and the scales that its config can set.
@@ -41,8 +44,6 @@ inline ModelConfig small_decoder(const std::string& family, int layers = 2) {
   if (row.windows) config.window = 19;
   config.window_rope_theta = row.window_rope_theta;
   add_experts(config);
-  if (family == "qwen3_moe")
-    for (int i = 0; i < layers; ++i) config.layers.push_back({.windowed = true, .experts = i % 2 == 0});
   if (family == "granite") {
     config.attention_scale = 0.2;
     config.embedding_scale = 3;

@@ -153,6 +153,35 @@ def digest(gradient):
     return torch.cat([gradient @ weights[1], weights[0] @ gradient])
 
 
+def random_tokens(length, generator):
+    return torch.randint(5, SHAPE["vocab_size"], (length,), generator=generator)
+
+
+@torch.no_grad()
+def routing_margin(model, sequences):
+    """The least distance between the logits of an expert that computes a token and of one that does not."""
+    margin = torch.inf
+    for tokens in sequences:
+        with double_throughout(model):
+            routers = model(tokens[None], output_router_logits=True).router_logits
+        for logits in routers:
+            best = logits.topk(model.config.num_experts_per_tok + 1).values
+            margin = min(margin, (best[:, -2] - best[:, -1]).min().item())
+    return margin
+
+
+def draw(model, dtype, generator):
+    """Weights, which are set, and sequences. If near ties of experts would be decided by rounding, others are drawn."""
+    while True:
+        randomise(model, generator)
+        sequences = [random_tokens(length, generator) for length in LENGTHS]
+        if not hasattr(model.config, "num_experts_per_tok"):
+            return sequences
+        model.to(dtype).double()
+        if routing_margin(model, sequences) > 0.07:
+            return sequences
+
+
 def stored_parts(name, gradient):
     """By the names of the checkpoint: the experts of a layer are one tensor in memory, and several in the file."""
     if ".experts." not in name:
@@ -208,10 +237,10 @@ def record_long(model, tokens):
 
 
 @torch.no_grad()
-def record_greedy(model, random_tokens):
+def record_greedy(model, generator):
     """For the first prompt whose continuation is long, varied and free of near ties."""
     for _ in range(200):
-        prompt = random_tokens(6)
+        prompt = random_tokens(6, generator)
         with double_throughout(model):
             out = model.generate(prompt[None], do_sample=False, max_new_tokens=48, pad_token_id=0, output_logits=True,
                                  return_dict_in_generate=True)
@@ -237,21 +266,16 @@ def record(name, compare):
     shutil.rmtree(folder, ignore_errors=True)
     generator = torch.Generator().manual_seed(sum(map(ord, name)))
     model, dtype, shard = CASES[name]()
-    randomise(model, generator)
-    model = model.to(dtype)
-    model.save_pretrained(folder, max_shard_size=shard)
-    model = model.double().eval()
+    sequences = draw(model.eval(), dtype, generator)
+    model.to(dtype).save_pretrained(folder, max_shard_size=shard)
+    model = model.double()
     embedding = model.model.embed_tokens
     if hasattr(embedding, "embed_scale"):
         embedding.embed_scale = torch.tensor(embedding.scalar_embed_scale, dtype=torch.float64)
 
-    def random_tokens(length):
-        return torch.randint(5, SHAPE["vocab_size"], (length,), generator=generator)
-
-    sequences = [random_tokens(length) for length in LENGTHS]
     recorded = record_ragged(model, sequences)
-    recorded.update(record_long(model, random_tokens(LONG)))
-    greedy, margin = record_greedy(model, random_tokens)
+    recorded.update(record_long(model, random_tokens(LONG, generator)))
+    greedy, margin = record_greedy(model, generator)
     recorded.update(greedy)
     recorded["bfloat16_error"] = bfloat16_error(model, sequences, recorded["logprob"])
     for key in ("tokens", "targets", "long.tokens", "greedy.prompt", "greedy.ids"):

@@ -260,11 +260,10 @@ void write_olmoe(const ModelConfig& config, OrderedJson& json) {
 }
 
 constexpr FamilyKeys kFamilyKeys[] = {
-    {"mistral", read_mistral, write_mistral},  {"qwen2", read_qwen, write_qwen},
-    {"qwen3", read_qwen, write_qwen},          {"smollm3", read_smollm3, write_smollm3},
-    {"olmo3", read_olmo3, write_turns},        {"granite", read_granite, write_granite},
-    {"gemma3_text", read_gemma3, write_gemma3},
-    {"qwen3_moe", read_qwen3_moe, write_qwen3_moe},
+    {"mistral", read_mistral, write_mistral},   {"qwen2", read_qwen, write_qwen},
+    {"qwen3", read_qwen, write_qwen},           {"smollm3", read_smollm3, write_smollm3},
+    {"olmo3", read_olmo3, write_turns},         {"granite", read_granite, write_granite},
+    {"gemma3_text", read_gemma3, write_gemma3}, {"qwen3_moe", read_qwen3_moe, write_qwen3_moe},
     {"olmoe", read_olmoe, write_olmoe}};
 
 }  // namespace

@@ -261,6 +261,14 @@ void add_layers_and_scales(ModelConfig& config) {
     config.layers = {{.windowed = true}, {.windowed = false}, {.windowed = true}};
     config.window_rope_theta = 123;
   }
+  if (family.experts) {
+    config.num_experts = 5;
+    config.experts_per_token = 3;
+    config.expert_size = 13;
+    config.normalise_top_k = config.family == "olmoe";
+  }
+  if (config.family == "qwen3_moe")
+    config.layers = {{.windowed = true, .experts = true}, {.windowed = true}, {.windowed = true, .experts = true}};
   if (config.family == "gemma3_text") config.attention_scale = 1 / std::sqrt(168.0);
   if (config.family != "granite") return;
   config.attention_scale = 0.25;

@@ -122,7 +122,8 @@ struct ScatterFunction : torch::autograd::Function<ScatterFunction> {
 
 /// Gradients of `mixed`: of the experts' results, and of the weights.
 template <class S>
-variable_list unmixed(const at::Tensor& y, const at::Tensor& weight_TK, const ExpertRows& rows, const at::Tensor& dout) {
+variable_list unmixed(const at::Tensor& y, const at::Tensor& weight_TK, const ExpertRows& rows,
+                      const at::Tensor& dout) {
   using T = Computed<S>;
   const std::int64_t width = y.size(1);
   const at::Tensor dy = at::empty_like(y), dweight = at::empty_like(weight_TK);
@@ -146,8 +147,7 @@ struct MixFunction : torch::autograd::Function<MixFunction> {
   static at::Tensor forward(AutogradContext* context, const at::Tensor& y, const at::Tensor& weight_TK,
                             SharedRows rows) {
     context->save_for_backward({y, weight_TK});
-    const at::Tensor out =
-        with_number_type(y.scalar_type(), [&]<class S>() { return mixed<S>(y, weight_TK, *rows); });
+    const at::Tensor out = with_number_type(y.scalar_type(), [&]<class S>() { return mixed<S>(y, weight_TK, *rows); });
     hold(context, std::move(rows));
     return out;
   }
@@ -156,8 +156,7 @@ struct MixFunction : torch::autograd::Function<MixFunction> {
     const auto saved = context->get_saved_variables();
     const SharedRows rows = held_rows(context);
     const at::Tensor dout = gradients[0].contiguous();
-    return with_number_type(dout.scalar_type(),
-                            [&]<class S>() { return unmixed<S>(saved[0], saved[1], *rows, dout); });
+    return with_number_type(dout.scalar_type(), [&]<class S>() { return unmixed<S>(saved[0], saved[1], *rows, dout); });
   }
 };
 
@@ -195,15 +194,15 @@ at::Tensor expert_mlp(const at::Tensor& x_TH, const at::Tensor& router_EH,
   const RowExchange exchange{.rows = rows_of_experts(routing.expert_TK, layer.experts),
                              .own = kernels == KernelChoice::Own && own_kernels_take(x)};
   const auto& counts = exchange.rows->counts;
-  const auto parts = exchange.to_experts(x).split_with_sizes(counts, 0);
+  auto parts = exchange.to_experts(x).split_with_sizes(counts, 0);
   std::vector<at::Tensor> results;
   std::int64_t first = 0;
   for (std::size_t e = 0; e < counts.size(); first += counts[e++]) {
     if (counts[e] == 0 && !at::GradMode::is_enabled()) continue;
     const ExpertProducts products = products_of(static_cast<std::int64_t>(e));
     const auto input = [x, rows = exchange.rows, first, count = counts[e]] {
-      return rows_from(x, std::span(rows->source)
-                              .subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(count)));
+      return rows_from(
+          x, std::span(rows->source).subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(count)));
     };
     const at::Tensor gate_up = linear(parts[e], products.gate_up, packed, kernels, input);
     const auto gated = [gate_up, activation = layer.activation, kernels] {
@@ -211,6 +210,7 @@ at::Tensor expert_mlp(const at::Tensor& x_TH, const at::Tensor& router_EH,
     };
     results.push_back(linear(gated(), products.down, packed, kernels, gated));
   }
+  parts.clear();  // the experts' inputs, before the results exist twice
   return exchange.from_experts(at::cat(results), routing.weight_TK);
 }
 

@@ -101,8 +101,8 @@ at::Tensor logits_gradient(const RoutedRows& saved, const at::Tensor& dweights, 
 struct RouterFunction : torch::autograd::Function<RouterFunction> {
   static variable_list forward(AutogradContext* context, const at::Tensor& x, const at::Tensor& router,
                                std::int64_t top_k, bool normalise, PackedWeights::Cache* cache) {
-    const RoutedRows all = with_number_type(
-        x.scalar_type(), [&]<class S>() { return own_route<S>(x, router, top_k, normalise, *cache); });
+    const RoutedRows all =
+        with_number_type(x.scalar_type(), [&]<class S>() { return own_route<S>(x, router, top_k, normalise, *cache); });
     const auto& [expert_TK, weight_TK] = all.routing;
     context->save_for_backward({x, router, all.probability_TE, expert_TK, weight_TK});
     context->mark_non_differentiable({expert_TK});
@@ -113,13 +113,13 @@ struct RouterFunction : torch::autograd::Function<RouterFunction> {
 
   static variable_list backward(AutogradContext* context, const variable_list& gradients) {
     const auto saved = context->get_saved_variables();
-    return with_number_type(saved[0].scalar_type(), [&]<class S>() {
-      return typed_backward<S>(context, saved, gradients[1].contiguous());
-    });
+    return with_number_type(saved[0].scalar_type(),
+                            [&]<class S>() { return typed_backward<S>(context, saved, gradients[1].contiguous()); });
   }
 
   template <class S>
-  static variable_list typed_backward(AutogradContext* context, const variable_list& saved, const at::Tensor& dweights) {
+  static variable_list typed_backward(AutogradContext* context, const variable_list& saved,
+                                      const at::Tensor& dweights) {
     using T = Computed<S>;
     const at::Tensor &x = saved[0], &router = saved[1];
     auto& cache = *reinterpret_cast<PackedWeights::Cache*>(context->saved_data["cache"].toInt());

@@ -120,8 +120,8 @@ class Model {
  private:
   struct Layer {
     at::Tensor query{}, key{}, value{}, query_bias{}, key_bias{}, value_bias{}, query_norm{}, key_norm{}, output{};
-    at::Tensor gate{}, up{}, down{};              // undefined where the MLP is a mixture of experts
-    at::Tensor router{};                          // else undefined
+    at::Tensor gate{}, up{}, down{};  // undefined where the MLP is a mixture of experts
+    at::Tensor router{};              // else undefined
     std::vector<ExpertWeights> experts{};
     at::Tensor before_attention{}, after_attention{}, before_mlp{}, after_mlp{};  // norms
     std::array<Adapter, kProjectionNames.size()> adapters{};
