@@ -64,8 +64,8 @@ TEST(ModelConfig, ReadsLlamaAndMistralWithTheirKeys) {
 }
 
 TEST(ModelConfig, CountsTheParametersOfTheRecordedCheckpoints) {
-  for (const std::string name :
-       {"llama2", "mistral", "qwen2", "qwen3", "smollm3", "olmo2", "olmo3", "granite", "gemma3"}) {
+  for (const std::string name : {"llama2", "mistral", "qwen2", "qwen3", "smollm3", "olmo2", "olmo3", "granite",
+                                 "gemma3", "qwen3_moe", "olmoe"}) {
     const auto config = parse_model_config(golden(name + "/config.json"), "config.json");
     const auto header = parse_safetensors_header(golden(name + "/model.safetensors"), name);
     std::int64_t elements = 0;

@@ -15,17 +15,21 @@ constexpr std::int64_t kBFloat16RowsOfSegments = 4096;
 constexpr std::int64_t kBFloat16StripLogits = 1 << 24;
 constexpr std::int64_t kStripLogits = 1 << 22;
 
-/// Ranks of the adapters of projections [first, end), together.
-Count adapter_ranks(const MemorySettings& s, const ModelSizes& n, Projection first, Projection end) {
-  const auto at = [&](Projection projection) { return n.targeted.begin() + static_cast<std::ptrdiff_t>(projection); };
-  return s.lora.rank * std::count(at(first), end == first ? n.targeted.end() : at(end), true);
+constexpr auto kAttentionProjections = static_cast<std::ptrdiff_t>(Projection::Gate);
+
+/// Ranks of the adapters of the projections of attention, and of an MLP, together.
+Count attention_ranks(const MemorySettings& s, const ModelSizes& n) {
+  return s.lora.rank * std::count(n.targeted.begin(), n.targeted.begin() + kAttentionProjections, true);
+}
+Count mlp_ranks(const MemorySettings& s, const ModelSizes& n) {
+  return s.lora.rank * std::count(n.targeted.begin() + kAttentionProjections, n.targeted.end(), true);
 }
 
 /// Bytes that attention and the norms of a layer keep for one row: what nn/ saves, operator by operator. `trained`:
 /// weights, not adapters.
 Count kept_by_attention(const MemorySettings& s, const ModelSizes& n, Count length, bool trained) {
   const Count projected = n.queries + 2 * n.keys;
-  const Count narrow = trained ? Count(0) : adapter_ranks(s, n, Projection::Query, Projection::Gate);
+  const Count narrow = trained ? Count(0) : attention_ranks(s, n);
   // The products' inputs are computed again from these.
   const Count streams = 2 + n.outer_norms, factors = n.norms + (n.whole_norms > 0 ? 2 : 0);
   if (n.own) return n.value * (narrow + streams * n.hidden + projected + n.whole_norms + n.queries) + n.wide * factors;
@@ -40,7 +44,7 @@ Count kept_by_attention(const MemorySettings& s, const ModelSizes& n, Count leng
 
 /// The same of a gated MLP.
 Count kept_by_mlp(const MemorySettings& s, const ModelSizes& n, bool trained) {
-  const Count narrow = trained ? Count(0) : adapter_ranks(s, n, Projection::Gate, Projection::Gate);
+  const Count narrow = trained ? Count(0) : mlp_ranks(s, n);
   if (n.own) return n.value * (narrow + 2 * n.inner);
   const bool keeps_input = trained || n.targets(Projection::Gate) || n.targets(Projection::Up);
   const bool keeps_product = trained || n.targets(Projection::Down);
@@ -51,7 +55,7 @@ Count kept_by_mlp(const MemorySettings& s, const ModelSizes& n, bool trained) {
 /// The same of a mixture of experts: the input of the router and of all experts; gate and result of each expert of the
 /// row; its weights, its experts' indices and the probabilities of all.
 Count kept_by_experts(const MemorySettings& s, const ModelSizes& n, bool trained) {
-  const Count narrow = trained ? Count(0) : adapter_ranks(s, n, Projection::Gate, Projection::Gate);
+  const Count narrow = trained ? Count(0) : mlp_ranks(s, n);
   const Count routing = n.top_k * (n.wide + 8);
   const Count probabilities = (n.experts + kernel::kTile - 1) / kernel::kTile * kernel::kTile;
   if (n.own)
