@@ -109,7 +109,8 @@ def set_angles(model):
     for kind in getattr(rotary, "layer_types", [None]):
         name = "" if kind is None else kind + "_"
         rope = rotary.rope_type if kind is None else rotary.rope_type[kind]
-        start = rotary.compute_default_rope_parameters if rope == "default" else ROPE_INIT_FUNCTIONS[rope]
+        # transformers 4 lists "default" among the others.
+        start = ROPE_INIT_FUNCTIONS[rope] if rope in ROPE_INIT_FUNCTIONS else rotary.compute_default_rope_parameters
         frequencies, scaling = start(model.config, **({} if kind is None else {"layer_type": kind}))
         setattr(rotary, name + "inv_freq", frequencies)
         setattr(rotary, name + "attention_scaling", scaling)

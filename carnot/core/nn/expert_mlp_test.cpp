@@ -35,8 +35,7 @@ struct Experts {
 
   std::vector<at::Tensor> all() const {
     std::vector<at::Tensor> tensors{router};
-    for (const ExpertWeights& expert : weights)
-      tensors.insert(tensors.end(), {expert.gate, expert.up, expert.down});
+    for (const ExpertWeights& expert : weights) tensors.insert(tensors.end(), {expert.gate, expert.up, expert.down});
     return tensors;
   }
 

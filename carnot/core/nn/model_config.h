@@ -1,7 +1,7 @@
 // nn/model_config.h -- the shape of a decoder, in the terms of Hugging Face's config.json. No LibTorch.
 //
-// One decoder: grouped-query attention, rotary positions, RMSNorm, gated MLP. nn/layer_plan.h resolves what a config
-// and its family's row say to what each layer computes.
+// One decoder: grouped-query attention, rotary positions, RMSNorm, gated MLP or experts. nn/layer_plan.h resolves what
+// a config and its family's row say to what each layer computes.
 #pragma once
 
 #include <cstdint>
