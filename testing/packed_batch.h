@@ -14,6 +14,18 @@
 
 namespace carnot::testing {
 
+/// A few experts, if the family has them; in every other layer, if it can say so.
+inline void add_experts(ModelConfig& config) {
+  if (!find_model_family(config.family)->experts) return;
+  config.num_experts = 5;
+  config.experts_per_token = 2;
+  config.expert_size = config.intermediate_size / 2;
+  if (config.family != "qwen3_moe") return;
+  config.normalise_top_k = true;
+  for (int i = 0; i < config.num_layers; ++i)
+    config.layers.push_back({.windowed = config.window > 0, .experts = i % 2 == 0});
+}
+
 /// With every kind of layer that the family has, windows, and the scales that its config can set.
 inline ModelConfig small_decoder(const std::string& family, int layers = 2, int head_dim = 12) {
   const ModelFamily& row = *find_model_family(family);
@@ -43,6 +55,7 @@ inline ModelConfig small_decoder(const std::string& family, int layers = 2, int 
                            .long_factors = factors,
                            .long_max_positions = config.max_positions};
   }
+  add_experts(config);
   if (family == "granite") {
     config.attention_scale = 0.2;
     config.embedding_scale = 3;

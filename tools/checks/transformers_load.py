@@ -30,6 +30,9 @@ FAMILIES = {
     "qwen2": ["model.num_kv_heads=2", "model.head_dim=16"],
     "qwen3": ["model.num_kv_heads=2", "model.head_dim=32"],
     "phi3": ["model.num_kv_heads=2", "model.head_dim=16", "model.tied_head=false", "model.window=48"],
+    "qwen3_moe": ["model.num_kv_heads=2", "model.head_dim=32", "model.num_experts=5", "model.experts_per_token=2",
+                  "model.expert_size=48", "model.normalise_top_k=true"],
+    "olmoe": ["model.num_kv_heads=2", "model.head_dim=16", "model.num_experts=4", "model.experts_per_token=3"],
 }
 BOUND = 2e-4  # nats; both sides compute in float32
 

@@ -27,6 +27,7 @@ from transformers_parity import SHAPE, double_throughout
 CASES = {
     "qwen2_all": ("qwen2", dict(r=3, lora_alpha=5, target_modules="all-linear")),
     "qwen3_some": ("qwen3", dict(r=4, lora_alpha=4, target_modules=["q_proj", "v_proj", "down_proj"])),
+    "olmoe_some": ("olmoe", dict(r=2, lora_alpha=3, target_modules=["q_proj", "gate_proj", "down_proj"])),
 }
 
 

@@ -32,9 +32,10 @@ import sys
 import torch
 from safetensors.torch import load_file, save_file
 from transformers import (Gemma3ForCausalLM, Gemma3TextConfig, GraniteConfig, GraniteForCausalLM, LlamaConfig,
-                          LlamaForCausalLM, Ministral3Config, Ministral3ForCausalLM, MistralConfig,
-                          MistralForCausalLM, Olmo2Config, Olmo2ForCausalLM, Olmo3Config, Olmo3ForCausalLM, Phi3Config, Phi3ForCausalLM, Qwen2Config, Qwen2ForCausalLM, Qwen3Config, Qwen3ForCausalLM,
-                          SmolLM3Config, SmolLM3ForCausalLM)
+                          LlamaForCausalLM, Ministral3Config, Ministral3ForCausalLM, MistralConfig, MistralForCausalLM,
+                          Olmo2Config, Olmo2ForCausalLM, Olmo3Config, Olmo3ForCausalLM, OlmoeConfig, OlmoeForCausalLM,
+                          Phi3Config, Phi3ForCausalLM, Qwen2Config, Qwen2ForCausalLM, Qwen3Config, Qwen3ForCausalLM,
+                          Qwen3MoeConfig, Qwen3MoeForCausalLM, SmolLM3Config, SmolLM3ForCausalLM)
 from transformers.modeling_rope_utils import ROPE_INIT_FUNCTIONS
 
 ROOT = pathlib.Path("tests/golden/transformers")
@@ -45,6 +46,7 @@ SHAPE = dict(vocab_size=97, hidden_size=32, intermediate_size=48, num_hidden_lay
              attn_implementation="eager")
 LLAMA3 = dict(rope_type="llama3", factor=8.0, low_freq_factor=1.0, high_freq_factor=4.0,
               original_max_position_embeddings=64)
+EXPERTS = dict(num_experts=5, num_experts_per_tok=2, experts_implementation="eager")
 YARN = dict(rope_type="yarn", factor=4.0, original_max_position_embeddings=128)
 
 
@@ -100,6 +102,12 @@ CASES = {
     "phi3_long": case(Phi3ForCausalLM, Phi3Config, torch.bfloat16, pad_token_id=0, original_max_position_embeddings=16,
                       rope_parameters=dict(rope_type="longrope", rope_theta=10000.0, attention_factor=1.25,
                                            short_factor=[1.0, 3.0, 7.0, 40.0], long_factor=[1.0, 3.0, 7.0, 40.0])),
+    "qwen3_moe": case(Qwen3MoeForCausalLM, Qwen3MoeConfig, torch.bfloat16, head_dim=16, moe_intermediate_size=24,
+                      norm_topk_prob=True, mlp_only_layers=[1], num_hidden_layers=3, **EXPERTS),
+    "qwen3_moe_window": case(Qwen3MoeForCausalLM, Qwen3MoeConfig, torch.bfloat16, moe_intermediate_size=24,
+                             decoder_sparse_step=2, use_sliding_window=True, sliding_window=9, **EXPERTS),
+    "olmoe": case(OlmoeForCausalLM, OlmoeConfig, torch.bfloat16, rms_norm_eps=1e-5, pad_token_id=0,
+                  **dict(EXPERTS, num_experts_per_tok=3), intermediate_size=24),
 }
 
 
@@ -119,7 +127,8 @@ def set_angles(model):
     for kind in getattr(rotary, "layer_types", [None]):
         name = "" if kind is None else kind + "_"
         rope = rotary.rope_type if kind is None else rotary.rope_type[kind]
-        start = rotary.compute_default_rope_parameters if rope == "default" else ROPE_INIT_FUNCTIONS[rope]
+        # transformers 4 lists "default" among the others.
+        start = ROPE_INIT_FUNCTIONS[rope] if rope in ROPE_INIT_FUNCTIONS else rotary.compute_default_rope_parameters
         frequencies, scaling = start(model.config, **({} if kind is None else {"layer_type": kind}))
         setattr(rotary, name + "inv_freq", frequencies)
         setattr(rotary, name + "attention_scaling", scaling)
@@ -167,6 +176,51 @@ def digest(gradient):
     return torch.cat([gradient @ weights[1], weights[0] @ gradient])
 
 
+def random_tokens(length, generator):
+    return torch.randint(5, SHAPE["vocab_size"], (length,), generator=generator)
+
+
+@torch.no_grad()
+def routing_margin(model, sequences):
+    """The least distance between the logits of an expert that computes a token and of one that does not."""
+    margin = torch.inf
+    for tokens in sequences:
+        with double_throughout(model):
+            routers = model(tokens[None], output_router_logits=True).router_logits
+        for logits in routers:
+            best = logits.topk(model.config.num_experts_per_tok + 1).values
+            margin = min(margin, (best[:, -2] - best[:, -1]).min().item())
+    return margin
+
+
+def draw(model, dtype, generator):
+    """Weights, which are set, and sequences. If near ties of experts would be decided by rounding, others are drawn."""
+    while True:
+        randomise(model, generator)
+        sequences = [random_tokens(length, generator) for length in LENGTHS]
+        if not hasattr(model.config, "num_experts_per_tok"):
+            return sequences
+        model.to(dtype).double()
+        if routing_margin(model, sequences) > 0.07:
+            return sequences
+
+
+def stored_parts(name, gradient):
+    """By the names of the checkpoint: the experts of a layer are one tensor in memory, and several in the file."""
+    if ".experts." not in name:
+        return [(name, gradient)]
+    parts = []
+    for expert, one in enumerate(gradient):
+        prefix = name.replace("experts.", f"experts.{expert}.")
+        if name.endswith("gate_up_proj"):
+            gate, up = one.chunk(2)
+            parts += [(prefix.replace("gate_up_proj", "gate_proj.weight"), gate),
+                      (prefix.replace("gate_up_proj", "up_proj.weight"), up)]
+        else:
+            parts.append((prefix + ".weight", one))
+    return parts
+
+
 def record_ragged(model, sequences):
     columns = {}
     begin = 0
@@ -184,7 +238,8 @@ def record_ragged(model, sequences):
     recorded = {name: torch.cat(parts) for name, parts in columns.items()}
     (-recorded["logprob"].mean()).backward()
     for name, weight in model.named_parameters():
-        recorded["grad." + name] = digest(weight.grad)
+        for part, gradient in stored_parts(name, weight.grad):
+            recorded["grad." + part] = digest(gradient)
     recorded["logits"] = logits[-4:-1]
     recorded["offsets"] = torch.tensor([0] + LENGTHS).cumsum(0)
     return recorded
@@ -205,10 +260,10 @@ def record_long(model, tokens):
 
 
 @torch.no_grad()
-def record_greedy(model, random_tokens):
+def record_greedy(model, generator):
     """For the first prompt whose continuation is long, varied and free of near ties."""
     for _ in range(200):
-        prompt = random_tokens(6)
+        prompt = random_tokens(6, generator)
         with double_throughout(model):
             out = model.generate(prompt[None], do_sample=False, max_new_tokens=48, pad_token_id=0, output_logits=True,
                                  return_dict_in_generate=True)
@@ -234,21 +289,16 @@ def record(name, compare):
     shutil.rmtree(folder, ignore_errors=True)
     generator = torch.Generator().manual_seed(sum(map(ord, name)))
     model, dtype, shard = CASES[name]()
-    randomise(model, generator)
-    model = model.to(dtype)
-    model.save_pretrained(folder, max_shard_size=shard)
-    model = model.double().eval()
+    sequences = draw(model.eval(), dtype, generator)
+    model.to(dtype).save_pretrained(folder, max_shard_size=shard)
+    model = model.double()
     embedding = model.model.embed_tokens
     if hasattr(embedding, "embed_scale"):
         embedding.embed_scale = torch.tensor(embedding.scalar_embed_scale, dtype=torch.float64)
 
-    def random_tokens(length):
-        return torch.randint(5, SHAPE["vocab_size"], (length,), generator=generator)
-
-    sequences = [random_tokens(length) for length in LENGTHS]
     recorded = record_ragged(model, sequences)
-    recorded.update(record_long(model, random_tokens(LONG)))
-    greedy, margin = record_greedy(model, random_tokens)
+    recorded.update(record_long(model, random_tokens(LONG, generator)))
+    greedy, margin = record_greedy(model, generator)
     recorded.update(greedy)
     recorded["bfloat16_error"] = bfloat16_error(model, sequences, recorded["logprob"])
     for key in ("tokens", "targets", "long.tokens", "greedy.prompt", "greedy.ids"):

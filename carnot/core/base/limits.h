@@ -75,10 +75,11 @@ inline constexpr std::uint64_t kMaxGgufAlignment = 1 << 20;
 /// limit is 16 characters unless the user raises it.
 inline constexpr std::size_t kMaxScoredTokenBytes = 256;
 
-/// Any size in a model's shape (2^24: 16 times the widest vocabulary in use), its layers, and all of its weights. Sums
-/// and products of two sizes stay far below the limits of 64 bits.
+/// Any size in a model's shape (2^24: 16 times the widest vocabulary in use), its layers, the experts of one, and all
+/// of its weights. Sums and products of two sizes stay far below the limits of 64 bits.
 inline constexpr int kMaxModelSize = 1 << 24;
 inline constexpr int kMaxModelLayers = 1 << 14;
+inline constexpr int kMaxModelExperts = 1 << 12;
 inline constexpr std::int64_t kMaxModelParameters = std::int64_t{1} << 42;
 
 /// Methods in one composition. There are about twenty in all, and none can occur twice.

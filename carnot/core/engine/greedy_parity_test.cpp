@@ -23,7 +23,7 @@ INSTANTIATE_TEST_SUITE_P(Families, GreedyParity,
                                                               "qwen2_yarn", "qwen3", "qwen3_window", "mistral_window",
                                                               "smollm3", "olmo2", "olmo3", "granite", "gemma3",
                                                               "ministral3", "ministral3_window", "phi3", "phi3_window",
-                                                              "phi3_long"),
+                                                              "phi3_long", "qwen3_moe", "qwen3_moe_window", "olmoe"),
                                             ::testing::Values(at::kFloat, at::kDouble)));
 
 TEST_P(GreedyParity, TokenForTokenAsGenerateBesideOtherSequences) {

@@ -289,6 +289,73 @@ void write_phi3(const ModelConfig& config, OrderedJson& json) {
   json["rope_scaling"] = longrope_json(scaling);
 }
 
+/// What all mixtures of experts say of them. transformers 5 writes num_local_experts for Qwen3.
+void read_experts(JsonObjectReader& reader, int experts, ModelConfig& config) {
+  config.num_experts = experts;
+  config.experts_per_token = 8;
+  for (const char* key : {"num_local_experts", "num_experts"}) reader.integer(key, config.num_experts, false);
+  reader.integer("num_experts_per_tok", config.experts_per_token, false);
+  reader.boolean("norm_topk_prob", config.normalise_top_k);
+}
+
+void write_experts(const ModelConfig& config, OrderedJson& json) {
+  json["num_experts"] = config.num_experts;
+  json["num_experts_per_tok"] = config.experts_per_token;
+  json["norm_topk_prob"] = config.normalise_top_k;
+}
+
+/// Layers have experts in turns, but for those that are listed. A window is every layer's.
+void read_qwen3_moe(JsonObjectReader& reader, const ModelFamily&, ModelConfig& config) {
+  read_experts(reader, 128, config);
+  config.expert_size = 768;
+  reader.integer("moe_intermediate_size", config.expert_size, false);
+  bool windows = false;
+  reader.boolean("use_sliding_window", windows);
+  const int window = windows ? read_window(reader, 4096) : 0;
+  config.window = window < config.max_positions ? window : 0;
+  int step = 1;
+  reader.integer("decoder_sparse_step", step, false);
+  if (step < 1) return reader.problem("decoder_sparse_step", "an integer of at least 1");
+  std::vector<LayerKind> kinds = kinds_of(config);
+  for (std::size_t i = 0; i < kinds.size(); ++i) kinds[i].experts = (static_cast<int>(i) + 1) % step == 0;
+  if (const OrderedJson* dense = reader.find("mlp_only_layers")) {
+    const auto is_layer = [](const OrderedJson& layer) { return layer.is_number_integer() && layer >= 0; };
+    if (!dense->is_array() || !std::all_of(dense->begin(), dense->end(), is_layer))
+      return reader.problem("mlp_only_layers", "a list of layers");
+    for (const OrderedJson& layer : *dense)
+      if (layer < kinds.size()) kinds[layer.get<std::size_t>()].experts = false;
+  }
+  set_layers(std::move(kinds), config);
+  if (config.window == 0) refuse_windowed_layers(reader);
+}
+
+void write_qwen3_moe(const ModelConfig& config, OrderedJson& json) {
+  write_experts(config, json);
+  json["moe_intermediate_size"] = config.expert_width();
+  json["decoder_sparse_step"] = 1;
+  OrderedJson dense = OrderedJson::array();
+  const auto kinds = kinds_of(config);
+  for (std::size_t i = 0; i < kinds.size(); ++i)
+    if (!kinds[i].experts) dense.push_back(i);
+  json["mlp_only_layers"] = dense;
+  json["use_sliding_window"] = config.window > 0;
+  json["sliding_window"] = config.window > 0 ? OrderedJson(config.window) : OrderedJson(nullptr);
+}
+
+/// intermediate_size is one expert's.
+void read_olmoe(JsonObjectReader& reader, const ModelFamily&, ModelConfig& config) {
+  read_experts(reader, 64, config);
+  reader.refuse("clip_qkv", "queries, keys and values are not clipped");
+  reader.only("use_sliding_window", false);
+  refuse_windowed_layers(reader);
+}
+
+void write_olmoe(const ModelConfig& config, OrderedJson& json) {
+  write_experts(config, json);
+  json["intermediate_size"] = config.expert_width();
+  json["clip_qkv"] = nullptr;
+}
+
 constexpr FamilyKeys kFamilyKeys[] = {{"mistral", read_mistral, write_mistral},
                                       {"qwen2", read_qwen, write_qwen},
                                       {"qwen3", read_qwen, write_qwen},
@@ -297,7 +364,9 @@ constexpr FamilyKeys kFamilyKeys[] = {{"mistral", read_mistral, write_mistral},
                                       {"granite", read_granite, write_granite},
                                       {"gemma3_text", read_gemma3, write_gemma3},
                                       {"ministral3", read_ministral3, write_ministral3},
-                                      {"phi3", read_phi3, write_phi3}};
+                                      {"phi3", read_phi3, write_phi3},
+                                      {"qwen3_moe", read_qwen3_moe, write_qwen3_moe},
+                                      {"olmoe", read_olmoe, write_olmoe}};
 
 }  // namespace
 

@@ -107,8 +107,9 @@ void refuse_unsupported(JsonObjectReader& reader, const ModelFamily& family) {
   reader.only("pretraining_tp", 1);
   if (!family.query_key_value_bias) reader.only("attention_bias", false);
   reader.refuse("quantization_config", "weights are float32, float16 or bfloat16");
-  for (const char* key : {"num_experts", "num_local_experts", "n_routed_experts"})
-    reader.refuse(key, "mixtures of experts are not computed");
+  for (const char* key : {"num_experts", "num_local_experts"})
+    if (!family.experts) reader.refuse(key, "experts of this family are not computed");
+  reader.refuse("n_routed_experts", "experts of this kind are not computed");
   if (find_family_keys(family.name)) return;
   reader.only("use_sliding_window", false);
   refuse_windowed_layers(reader);
@@ -120,7 +121,7 @@ const ModelFamily& read_family(JsonObjectReader& reader) {
   if (const ModelFamily* family = find_model_family(name)) return *family;
   const bool experts = name.find("moe") != std::string::npos || name == "mixtral";
   reader.problem("model_type",
-                 quoted_list(model_family_names()) + (experts ? "; mixtures of experts are not computed" : ""));
+                 quoted_list(model_family_names()) + (experts ? "; other mixtures of experts are not computed" : ""));
   return model_families().front();
 }
 

@@ -64,8 +64,9 @@ TEST(ModelConfig, ReadsLlamaAndMistralWithTheirKeys) {
 }
 
 TEST(ModelConfig, CountsTheParametersOfTheRecordedCheckpoints) {
-  for (const std::string name : {"llama2", "mistral", "qwen2", "qwen3", "smollm3", "olmo2", "olmo3", "granite",
-                                 "gemma3", "ministral3", "ministral3_window", "phi3", "phi3_window"}) {
+  for (const std::string name :
+       {"llama2", "mistral", "qwen2", "qwen3", "smollm3", "olmo2", "olmo3", "granite", "gemma3", "ministral3",
+        "ministral3_window", "phi3", "phi3_window", "qwen3_moe", "olmoe"}) {
     const auto config = parse_model_config(golden(name + "/config.json"), "config.json");
     const auto header = parse_safetensors_header(golden(name + "/model.safetensors"), name);
     std::int64_t elements = 0;
@@ -87,7 +88,7 @@ TEST(ModelConfig, RefusesByNameWhatIsNotComputedAllAtOnce) {
     EXPECT_NE(all.find("config.json: " + key), std::string::npos) << key << "\n" << all;
   EXPECT_NE(complaint({{"model_type", "gpt2"}}).find("model_type is \"gpt2\", expected \"llama\", \"mistral\", "),
             std::string::npos);
-  EXPECT_NE(complaint({{"model_type", "qwen3_moe"}}).find("mixtures of experts are not computed"), std::string::npos);
+  EXPECT_NE(complaint({{"model_type", "mixtral"}}).find("mixtures of experts are not computed"), std::string::npos);
   EXPECT_NE(complaint({{"attention_bias", true}}, "qwen3").find("attention_bias"), std::string::npos);
   EXPECT_NE(complaint({{"num_experts", 8}}).find("num_experts"), std::string::npos);
 }
@@ -266,6 +267,14 @@ void add_layers_and_scales(ModelConfig& config) {
     config.rope_scaling.query_growth = 0.2;
     config.rope_scaling.original_max_positions = 16;
   }
+  if (family.experts) {
+    config.num_experts = 5;
+    config.experts_per_token = 3;
+    config.expert_size = 13;
+    config.normalise_top_k = config.family == "olmoe";
+  }
+  if (config.family == "qwen3_moe")
+    config.layers = {{.windowed = true, .experts = true}, {.windowed = true}, {.windowed = true, .experts = true}};
   if (config.family == "gemma3_text") config.attention_scale = 1 / std::sqrt(168.0);
   if (config.family != "granite") return;
   config.attention_scale = 0.25;

@@ -34,7 +34,8 @@ class Recorded {
 
 const auto kCases = ::testing::Values("llama2", "llama3", "llama_linear", "mistral", "qwen2", "qwen2_yarn", "qwen3",
                                       "qwen3_window", "mistral_window", "smollm3", "olmo2", "olmo3", "granite",
-                                      "gemma3", "ministral3", "ministral3_window", "phi3", "phi3_window", "phi3_long");
+                                      "gemma3", "ministral3", "ministral3_window", "phi3", "phi3_window", "phi3_long",
+                                      "qwen3_moe", "qwen3_moe_window", "olmoe");
 
 /// Relative to the largest expected value.
 void expect_close(const at::Tensor& got, const Recorded& recorded, const std::string& name, double bound) {

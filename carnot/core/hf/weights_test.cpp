@@ -19,7 +19,7 @@ const std::string kGoldenModels = source_path("tests/golden/transformers/");
 
 // In float32, float16 and bfloat16; llama3 in three shards.
 TEST(Weights, OfTransformersCheckpointsLoadIntoTheModel) {
-  for (const std::string name : {"llama2", "llama3", "mistral", "qwen2", "qwen3"}) {
+  for (const std::string name : {"llama2", "llama3", "mistral", "qwen2", "qwen3", "qwen3_moe", "olmoe"}) {
     const auto model = load_model(kGoldenModels + name, at::TensorOptions(at::kDouble));
     ASSERT_TRUE(model.ok()) << model.error().message;
     const auto file = read_model_tensors(kGoldenModels + name);
@@ -85,6 +85,18 @@ TEST_P(SavedWeightsOf, AreTheSameBitsWhenLoadedAgain) {
   ASSERT_TRUE(loaded.ok()) << loaded.error().message;
   for (std::size_t i = 0; i < model.parameters().size(); ++i)
     EXPECT_TRUE(at::equal(model.parameters()[i].tensor, loaded->parameters()[i].tensor));
+  for (const std::string recorded : {"qwen3_moe", "qwen3_moe_window", "olmoe"}) {
+    const auto first = load_model(kGoldenModels + recorded, at::TensorOptions(at::kBFloat16));
+    ASSERT_TRUE(write_safetensors(folder / "model.safetensors", first->parameters()).ok());
+    ASSERT_TRUE(write_file_atomically(folder / "config.json", model_config_json(first->config(), "bfloat16")).ok());
+    const auto again = load_model(folder, at::TensorOptions(at::kBFloat16));
+    ASSERT_TRUE(again.ok()) << again.error().message;
+    const auto from = read_model_tensors(kGoldenModels + recorded)->tensors, to = read_model_tensors(folder)->tensors;
+    std::map<std::string, at::Tensor> written;
+    for (const NamedTensor& named : to) written[named.name] = named.tensor;
+    ASSERT_EQ(written.size(), from.size());
+    for (const NamedTensor& named : from) EXPECT_TRUE(at::equal(named.tensor, written.at(named.name))) << named.name;
+  }
   fs::remove_all(folder);
 }
 

@@ -50,6 +50,11 @@ ModelPlan model_plan(const ModelConfig& config) {
     layer.window = kind.windowed ? config.window : 0;
     layer.unrotated = config.head_dim - (kind.rotated ? config.rotary_dim() : 0);
     layer.rotary = kind.windowed && own_angles ? 1 : 0;
+    layer.mlp_width = kind.experts ? config.expert_width() : config.intermediate_size;
+    if (!kind.experts) continue;
+    layer.experts = config.num_experts;
+    layer.top_k = config.experts_per_token;
+    layer.normalise_top_k = config.normalise_top_k;
   }
   return plan;
 }

@@ -34,6 +34,10 @@ struct LayerPlan {
   double attention_scale = 1;  ///< multiplies scores
   // MLP:
   Activation activation = Activation::Silu;
+  int experts = 0;  ///< 0: one MLP for every row
+  int top_k = 0;    ///< experts of a row: those with the highest probabilities, of equal ones the lowest indices
+  bool normalise_top_k = false;  ///< their probabilities are divided by their sum
+  int mlp_width = 0;             ///< of the MLP, or of one expert
   // Both:
   NormNames norms{};
   double residual_scale = 1;  ///< multiplies what is added to the residual stream

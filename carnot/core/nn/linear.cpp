@@ -149,6 +149,7 @@ struct LinearBackward {
 
   void input() {
     gradients[kInput] = at::empty({dy.size(0), weights[0].size(1)}, dy.options());
+    if (dy.size(0) == 0) return;
     multiply(matrix_rows<S>(dy), cache.for_gradient<S>(weights),
              MatrixInto<S>{data_of<S>(gradients[kInput]), weights[0].size(1)});
   }

@@ -8,6 +8,7 @@
 #include "carnot/core/base/check.h"
 #include "carnot/core/base/random.h"
 #include "carnot/core/nn/elementwise.h"
+#include "carnot/core/nn/expert_mlp.h"
 #include "carnot/core/nn/linear.h"
 #include "carnot/core/nn/recompute.h"
 #include "carnot/core/nn/rotary.h"
@@ -48,15 +49,21 @@ struct ModelWorkspace {
 };
 
 Model::Layer Model::make_layer(const LayerPlan& plan, const at::TensorOptions& options) const {
-  const std::int64_t h = config_.hidden_size, f = config_.intermediate_size, d = config_.head_dim;
+  const std::int64_t h = config_.hidden_size, f = plan.mlp_width, d = config_.head_dim;
   const std::int64_t q = config_.num_heads * d, kv = config_.num_kv_heads * d;
   Layer layer{.query = zeros({q, h}, options),
               .key = zeros({kv, h}, options),
               .value = zeros({kv, h}, options),
-              .output = zeros({h, q}, options),
-              .gate = zeros({f, h}, options),
-              .up = zeros({f, h}, options),
-              .down = zeros({h, f}, options)};
+              .output = zeros({h, q}, options)};
+  if (plan.experts > 0) layer.router = zeros({plan.experts, h}, options);
+  const auto matrix = [&] { return zeros({f, h}, options); };
+  for (int e = 0; e < plan.experts; ++e)
+    layer.experts.push_back({.gate = matrix(), .up = matrix(), .down = zeros({h, f}, options)});
+  if (plan.experts == 0) {
+    layer.gate = matrix();
+    layer.up = matrix();
+    layer.down = zeros({h, f}, options);
+  }
   if (config_.attention_bias()) {
     layer.query_bias = zeros({q}, options);
     layer.key_bias = zeros({kv}, options);
@@ -127,6 +134,12 @@ LinearWeights Model::weights_of(const Layer& layer, std::initializer_list<Projec
   return all;
 }
 
+ExpertProducts Model::products_of(const ExpertWeights& expert) const {
+  const auto& [gate, up, down] = expert.adapters;
+  return {.gate_up = {.weight = {expert.gate, expert.up}, .adapter = {gate, up}, .adapter_scale = adapter_scale()},
+          .down = {.weight = {expert.down}, .adapter = {down}, .adapter_scale = adapter_scale()}};
+}
+
 at::Tensor Model::normed(const at::Tensor& x_TH, const at::Tensor& norm) const {
   if (!norm.defined()) return x_TH;
   return rms_norm(x_TH, norm, {.epsilon = config_.rms_norm_epsilon, .offset = plan_.norm_offset}, kernels_);
@@ -149,13 +162,22 @@ at::Tensor Model::layer_output(int index, const at::Tensor& x_TH, const at::Tens
                                           workspace_->rotary[what.rotary], positions_T, plan, kernels_);
   const at::Tensor attended = linear(mixed, weights_of(layer, {Projection::Output}), workspace_->packed, kernels_);
   const at::Tensor x = x_TH + scaled(normed(attended, layer.after_attention), what.residual_scale);
+  return x + scaled(normed(mlp_output(index, x), layer.after_mlp), what.residual_scale);
+}
+
+at::Tensor Model::mlp_output(int index, const at::Tensor& x_TH) const {
+  const Layer& layer = layers_[index];
+  const LayerPlan& what = plan_.layers[index];
+  if (what.experts > 0) {
+    const auto products = [&](std::int64_t expert) { return products_of(layer.experts[expert]); };
+    return expert_mlp(normed(x_TH, layer.before_mlp), layer.router, products, what, workspace_->packed, kernels_);
+  }
   const at::Tensor gate_up =
-      norm_and_linear(x, layer.before_mlp, weights_of(layer, {Projection::Gate, Projection::Up}));
+      norm_and_linear(x_TH, layer.before_mlp, weights_of(layer, {Projection::Gate, Projection::Up}));
   const auto gated = [gate_up, activation = what.activation, kernels = kernels_] {
     return gated_product(gate_up, activation, kernels);
   };
-  const at::Tensor down = linear(gated(), weights_of(layer, {Projection::Down}), workspace_->packed, kernels_, gated);
-  return x + scaled(normed(down, layer.after_mlp), what.residual_scale);
+  return linear(gated(), weights_of(layer, {Projection::Down}), workspace_->packed, kernels_, gated);
 }
 
 at::Tensor Model::embedded(const at::Tensor& tokens_T) const {
@@ -200,8 +222,10 @@ void Model::keep_packed_weights_alone() {
   if (kernels_ == KernelChoice::Portable || !own_kernels_take(embedding_)) return;
   const at::NoGradGuard no_grad;
   for (const Layer& layer : layers_) {
-    const std::vector<std::vector<at::Tensor>> products = {
-        {layer.query, layer.key, layer.value}, {layer.output}, {layer.gate, layer.up}, {layer.down}};
+    std::vector<std::vector<at::Tensor>> products = {{layer.query, layer.key, layer.value}, {layer.output}};
+    if (layer.gate.defined()) products.insert(products.end(), {{layer.gate, layer.up}, {layer.down}});
+    for (const ExpertWeights& expert : layer.experts)
+      products.insert(products.end(), {{expert.gate, expert.up}, {expert.down}});
     for (const auto& weights : products) keep_packed_alone(weights, workspace_->packed);
   }
   packed_alone_ = true;
@@ -236,6 +260,13 @@ std::vector<NamedTensor> Model::parameters() const {
     list(prefix + "mlp.gate_proj.weight", layer.gate);
     list(prefix + "mlp.up_proj.weight", layer.up);
     list(prefix + "mlp.down_proj.weight", layer.down);
+    list(prefix + "mlp.gate.weight", layer.router);
+    for (std::size_t e = 0; e < layer.experts.size(); ++e) {
+      const std::string expert = prefix + "mlp.experts." + std::to_string(e) + ".";
+      list(expert + "gate_proj.weight", layer.experts[e].gate);
+      list(expert + "up_proj.weight", layer.experts[e].up);
+      list(expert + "down_proj.weight", layer.experts[e].down);
+    }
     list_norm(norms.after_mlp, layer.after_mlp);
   }
   list("model.norm.weight", final_norm_);

@@ -33,8 +33,15 @@ struct NamedTensor {
 /// bfloat16, small contributions of micro-batches would be lost.
 void mark_trained(const at::Tensor& weight, bool on);
 
+/// One expert's weights: gate and up [F, H], down [H, F], and their adapters.
+struct ExpertWeights {
+  at::Tensor gate{}, up{}, down{};
+  std::array<Adapter, 3> adapters{};
+};
+
 struct ModelWorkspace;
 struct LinearWeights;
+struct ExpertProducts;
 class PackedWeights;
 
 /// Own: carnot/core/kernel (CPU; float32, float64, bfloat16) and carnot/cuda (token statistics), otherwise LibTorch.
@@ -113,7 +120,9 @@ class Model {
  private:
   struct Layer {
     at::Tensor query{}, key{}, value{}, query_bias{}, key_bias{}, value_bias{}, query_norm{}, key_norm{}, output{};
-    at::Tensor gate{}, up{}, down{};
+    at::Tensor gate{}, up{}, down{};  // undefined where the MLP is a mixture of experts
+    at::Tensor router{};              // else undefined
+    std::vector<ExpertWeights> experts{};
     at::Tensor before_attention{}, after_attention{}, before_mlp{}, after_mlp{};  // norms
     std::array<Adapter, kProjectionNames.size()> adapters{};
 
@@ -129,6 +138,11 @@ class Model {
                           const AttentionPlan& plan) const;
   /// The layer's weights of projections that share their input.
   LinearWeights weights_of(const Layer& layer, std::initializer_list<Projection> projections) const;
+  ExpertProducts products_of(const ExpertWeights& expert) const;
+  at::Tensor mlp_output(int index, const at::Tensor& x_TH) const;
+  /// Calls use(name, projection, weight, adapter) for every matrix that can have an adapter. Defined where it is used.
+  template <class Layers, class Use>
+  static void for_each_projection(Layers& layers, const Use& use);
   /// Without a norm, x itself: undefined norms are those that the plan does not have.
   at::Tensor normed(const at::Tensor& x_TH, const at::Tensor& norm) const;
   at::Tensor norm_and_linear(const at::Tensor& x_TH, const at::Tensor& norm, const LinearWeights& weights) const;

@@ -76,13 +76,36 @@ void check_layers(const ModelConfig& config, const Expect& expect) {
   expect(config.logits_divisor > 0, "the divisor of logits is not above 0");
 }
 
+template <class Expect>
+void check_experts(const ModelConfig& config, const Expect& expect) {
+  const ModelFamily* family = find_model_family(config.family);
+  if (family == nullptr) return;
+  if (!family->experts) return expect(config.num_experts == 0, "num_experts is set, and the family has no experts");
+  expect(config.num_experts > 0 && config.num_experts <= kMaxModelExperts,
+         "num_experts is " + std::to_string(config.num_experts) + ", expected a number from 1 to " +
+             std::to_string(kMaxModelExperts));
+  expect(config.experts_per_token > 0 && config.experts_per_token <= std::max(config.num_experts, 1),
+         "experts_per_token is " + std::to_string(config.experts_per_token) +
+             ", expected a number from 1 to num_experts, " + std::to_string(config.num_experts));
+  expect(config.expert_size >= 0 && config.expert_size <= kMaxModelSize,
+         "expert_size is " + std::to_string(config.expert_size) + ", expected a number from 0 to " +
+             std::to_string(kMaxModelSize));
+}
+
 }  // namespace
 
 LayerKind ModelConfig::layer_kind(int layer) const {
   if (!layers.empty()) return layers[static_cast<std::size_t>(layer)];
   const ModelFamily& row = *find_model_family(family);
   const auto last_of = [&](int every) { return every > 0 && (layer + 1) % every == 0; };
-  return {.rotated = !last_of(row.unrotated_every), .windowed = row.windows && window > 0 && !last_of(row.full_every)};
+  return {.rotated = !last_of(row.unrotated_every),
+          .windowed = row.windows && window > 0 && !last_of(row.full_every),
+          .experts = row.experts};
+}
+
+std::int64_t ModelConfig::num_expert_layers() const {
+  if (layers.empty()) return find_model_family(family)->experts ? num_layers : 0;
+  return std::count_if(layers.begin(), layers.end(), [](const LayerKind& kind) { return kind.experts; });
 }
 
 std::int64_t ModelConfig::num_parameters() const {
@@ -94,9 +117,12 @@ std::int64_t ModelConfig::num_parameters() const {
   if (query_key_norm() == QueryKeyNorm::Head) head_norms = Saturating(2) * head_dim;
   if (query_key_norm() == QueryKeyNorm::Whole) head_norms = queries + keys;
   const Saturating norms = norm_names(find_model_family(family)->norms).count() * hidden;
-  const Saturating layer = attention + biases + head_norms + 3 * hidden * intermediate_size + norms;
+  const Saturating layer = attention + biases + head_norms + norms;
+  const Saturating with_experts = num_expert_layers();
+  const Saturating mlps = (num_layers - with_experts) * 3 * hidden * intermediate_size +
+                          with_experts * num_experts * (3 * hidden * expert_width() + hidden);
   const Saturating embedding = Saturating(vocab_size) * hidden;
-  return (embedding * (tied_head ? 1 : 2) + num_layers * layer + hidden).value();
+  return (embedding * (tied_head ? 1 : 2) + num_layers * layer + mlps + hidden).value();
 }
 
 void ModelConfig::fields(FieldVisitor& visit) {
@@ -110,6 +136,10 @@ void ModelConfig::fields(FieldVisitor& visit) {
   visit.field("rope_theta", rope_theta, "base of the rotary embedding's wavelengths", above(0));
   visit.field("rms_norm_epsilon", rms_norm_epsilon, "added to the mean square in RMSNorm", above(0));
   visit.field("window", window, "positions that windowed layers see; 0: all", at_least(0));
+  visit.field("num_experts", num_experts, "experts of a layer, in families that have them", at_least(0));
+  visit.field("experts_per_token", experts_per_token, "experts that compute each token", at_least(0));
+  visit.field("expert_size", expert_size, "width of one expert's gated MLP; 0: intermediate_size", at_least(0));
+  visit.field("normalise_top_k", normalise_top_k, "the probabilities of a token's experts are divided by their sum");
   visit.field("tied_head", tied_head, "the head is the embedding");
   visit.field("max_positions", max_positions, "longest sequence", at_least(1));
 }
@@ -145,6 +175,7 @@ Status check_model_config(const ModelConfig& config) {
   expect(config.rms_norm_epsilon > 0, "rms_norm_epsilon is not above 0");
   check_rotary(config, expect);
   check_layers(config, expect);
+  check_experts(config, expect);
   if (!problems.empty()) return join_errors(problems);
   return Done{};
 }

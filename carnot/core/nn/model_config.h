@@ -1,7 +1,7 @@
 // nn/model_config.h -- the shape of a decoder, in the terms of Hugging Face's config.json. No LibTorch.
 //
-// One decoder: grouped-query attention, rotary positions, RMSNorm, gated MLP. nn/layer_plan.h resolves what a config
-// and its family's row say to what each layer computes.
+// One decoder: grouped-query attention, rotary positions, RMSNorm, gated MLP or experts. nn/layer_plan.h resolves what
+// a config and its family's row say to what each layer computes.
 #pragma once
 
 #include <algorithm>
@@ -39,10 +39,11 @@ struct RotaryScaling {
   bool changes_beyond_max_positions() const { return short_factors != long_factors; }
 };
 
-/// How a layer's attention differs from other layers'.
+/// How a layer differs from other layers.
 struct LayerKind {
   bool rotated = true;    ///< has rotary positions
   bool windowed = false;  ///< sees ModelConfig::window positions
+  bool experts = false;   ///< its MLP is a mixture of experts
   bool operator==(const LayerKind&) const = default;
 };
 
@@ -73,11 +74,18 @@ struct ModelConfig {
   double residual_scale = 1;        ///< multiplies what attention and MLP add to the residual stream
   double logits_divisor = 1;
 
+  int num_experts = 0;  ///< of a layer that has experts
+  int experts_per_token = 0;
+  int expert_size = 0;           ///< width of one expert's gated MLP; 0: intermediate_size
+  bool normalise_top_k = false;  ///< the probabilities of a token's experts are divided by their sum
+
   /// The family's properties. REQUIRES: a known family.
   bool attention_bias() const { return find_model_family(family)->query_key_value_bias; }
   QueryKeyNorm query_key_norm() const { return find_model_family(family)->query_key_norm; }
   LayerKind layer_kind(int layer) const;
   int rotary_dim() const { return static_cast<int>(head_dim * std::clamp(rotary_share, 0.0, 1.0)); }
+  int expert_width() const { return expert_size > 0 ? expert_size : intermediate_size; }
+  std::int64_t num_expert_layers() const;
 
   /// Saturates at the largest 64-bit number.
   std::int64_t num_parameters() const;

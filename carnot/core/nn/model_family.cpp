@@ -4,7 +4,8 @@ namespace carnot {
 namespace {
 
 /// Llama 2 and 3.x; Mistral; Qwen2 and Qwen2.5; Qwen3: defaults as in transformers 4.57. SmolLM3; OLMo 2 and 3; Granite
-/// 3; the text parts of Gemma 3 and Ministral 3; Phi-3 to Phi-4-mini: as in transformers 5.23.
+/// 3; the text parts of Gemma 3 and Ministral 3; Phi-3 to Phi-4-mini; Qwen3's mixtures of experts and OLMoE: as in
+/// transformers 5.23.
 constexpr ModelFamily kModelFamilies[] = {
     {.name = "llama", .architecture = "LlamaForCausalLM", .max_positions = 2048, .bos_token = 1, .eos_token = 2},
     {.name = "mistral",
@@ -97,6 +98,20 @@ constexpr ModelFamily kModelFamilies[] = {
      .bos_token = 1,
      .eos_token = 32000,
      .pad_token = 32000},
+    {.name = "qwen3_moe",
+     .architecture = "Qwen3MoeForCausalLM",
+     .query_key_norm = QueryKeyNorm::Head,
+     .windows = true,
+     .experts = true,
+     .kv_heads = 4},
+    {.name = "olmoe",
+     .architecture = "OlmoeForCausalLM",
+     .query_key_norm = QueryKeyNorm::Whole,
+     .experts = true,
+     .rms_norm_epsilon = 1e-5,
+     .max_positions = 4096,
+     .eos_token = 50279,
+     .pad_token = 1},
 };
 
 }  // namespace

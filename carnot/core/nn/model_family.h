@@ -36,6 +36,7 @@ struct ModelFamily {
   int unrotated_every = 0;  ///< the last of so many layers has no rotary positions; 0: all have
   int full_every = 0;       ///< the last of so many layers sees all positions, the others a window; 0: see windows
   bool windows = false;     ///< layers see a window if config.json has one
+  bool experts = false;     ///< the MLP is a mixture of experts, except in layers that config.json makes dense
 
   // Defaults for keys missing from config.json:
   int kv_heads = 0;        ///< 0: as many as attention heads

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "carnot/core/kernel/dispatch.h"
 #include "carnot/core/kernel/statistics/segments.h"
 #include "carnot/core/train/model_bundle.h"
 
@@ -14,27 +15,66 @@ constexpr std::int64_t kBFloat16RowsOfSegments = 4096;
 constexpr std::int64_t kBFloat16StripLogits = 1 << 24;
 constexpr std::int64_t kStripLogits = 1 << 22;
 
-/// Bytes that a layer keeps for one row: what nn/ saves, operator by operator. `trained`: weights, not adapters.
-Count kept_by_layer(const MemorySettings& s, const ModelSizes& n, Count length, bool trained) {
+constexpr auto kAttentionProjections = static_cast<std::ptrdiff_t>(Projection::Gate);
+
+/// Ranks of the adapters of the projections of attention, and of an MLP, together.
+Count attention_ranks(const MemorySettings& s, const ModelSizes& n) {
+  return s.lora.rank * std::count(n.targeted.begin(), n.targeted.begin() + kAttentionProjections, true);
+}
+Count mlp_ranks(const MemorySettings& s, const ModelSizes& n) {
+  return s.lora.rank * std::count(n.targeted.begin() + kAttentionProjections, n.targeted.end(), true);
+}
+
+/// Bytes that attention and the norms of a layer keep for one row: what nn/ saves, operator by operator. `trained`:
+/// weights, not adapters.
+Count kept_by_attention(const MemorySettings& s, const ModelSizes& n, Count length, bool trained) {
   const Count projected = n.queries + 2 * n.keys;
-  const Count narrow = !trained ? s.lora.rank * std::count(n.targeted.begin(), n.targeted.end(), true) : 0;
+  const Count narrow = trained ? Count(0) : attention_ranks(s, n);
   // The products' inputs are computed again from these.
   const Count streams = 2 + n.outer_norms, factors = n.norms + (n.whole_norms > 0 ? 2 : 0);
-  if (n.own)
-    return n.value * (narrow + streams * n.hidden + projected + n.whole_norms + n.queries + 2 * n.inner) +
-           n.wide * factors;
-  const bool keeps_attention_input =
+  if (n.own) return n.value * (narrow + streams * n.hidden + projected + n.whole_norms + n.queries) + n.wide * factors;
+  const bool keeps_input =
       trained || n.targets(Projection::Query) || n.targets(Projection::Key) || n.targets(Projection::Value);
-  const bool keeps_mlp_input = trained || n.targets(Projection::Gate) || n.targets(Projection::Up);
-  const bool keeps_product = trained || n.targets(Projection::Down);
-  const Count inputs = (keeps_attention_input ? n.hidden : 0) + (keeps_mlp_input ? n.hidden : 0) +
-                       (keeps_product ? n.inner : 0) + narrow;
   // LibTorch's: norms in float32 with their product before the weight, rotated queries, repeated keys and values,
-  // the attention's weights, the two halves of the gate.
+  // the attention's weights.
   const Count norms = (n.norms * n.hidden + n.whole_norms) * (n.wide + (trained ? n.value : 0));
   const Count attention = n.value * (projected + 4 * n.queries + length * s.model.num_heads);
-  return n.value * inputs + norms + attention + n.value * 3 * n.inner;
+  return n.value * (narrow + (keeps_input ? n.hidden : 0)) + norms + attention;
 }
+
+/// The same of a gated MLP.
+Count kept_by_mlp(const MemorySettings& s, const ModelSizes& n, bool trained) {
+  const Count narrow = trained ? Count(0) : mlp_ranks(s, n);
+  if (n.own) return n.value * (narrow + 2 * n.inner);
+  const bool keeps_input = trained || n.targets(Projection::Gate) || n.targets(Projection::Up);
+  const bool keeps_product = trained || n.targets(Projection::Down);
+  // LibTorch's: the two halves of the gate.
+  return n.value * (narrow + (keeps_input ? n.hidden : 0) + (keeps_product ? n.inner : 0) + 3 * n.inner);
+}
+
+/// The same of a mixture of experts: the input of the router and of all experts; gate and result of each expert of the
+/// row; its weights, its experts' indices and the probabilities of all.
+Count kept_by_experts(const MemorySettings& s, const ModelSizes& n, bool trained) {
+  const Count narrow = trained ? Count(0) : mlp_ranks(s, n);
+  const Count routing = n.top_k * (n.wide + 8);
+  const Count probabilities = (n.experts + kernel::kTile - 1) / kernel::kTile * kernel::kTile;
+  if (n.own)
+    return n.value * (n.hidden + n.top_k * (narrow + n.hidden + 2 * n.expert_inner)) + routing + n.wide * probabilities;
+  // LibTorch's: inputs row by row, results in their order and widened, the halves of the gate.
+  return n.value * n.top_k * (narrow + 2 * n.hidden + 4 * n.expert_inner) + routing +
+         n.wide * (n.hidden + n.top_k * n.hidden + 3 * probabilities);
+}
+
+/// What comes and goes when the gradient of a layer's MLP is computed. Each operator's gradient takes the place of what
+/// it saved, but for the MLP's first and the residual stream's. Of Carnot's, the gated product's gradient and that of
+/// its two inputs are added to what was saved of these. A norm behind the MLP has freed its input by then.
+Count passing_in_mlp(const ModelSizes& n) {
+  if (!n.own) return n.value * (n.inner + n.hidden + n.hidden / 2);
+  return n.value * (3 * n.inner + n.hidden - (n.outer_norms > 0 ? n.hidden : 0));
+}
+
+/// The gradients of all experts' results exist together.
+Count passing_in_experts(const ModelSizes& n) { return n.value * (n.top_k * n.hidden + n.hidden); }
 
 Count strip_rows(const MemorySettings& s, const ModelSizes& n) {
   const std::int64_t logits = n.value < n.wide ? kBFloat16StripLogits : kStripLogits;
@@ -56,34 +96,51 @@ ModelSizes::ModelSizes(const MemorySettings& s)
       layers(s.model.num_layers),
       head(Count(s.model.vocab_size) * hidden),
       parameters(s.model.num_parameters()),
-      projections(layers * (hidden * (queries + 2 * keys) + queries * hidden + 3 * hidden * inner)) {
+      expert_layers(s.model.num_expert_layers()),
+      experts(s.model.num_experts),
+      top_k(s.model.experts_per_token),
+      expert_inner(s.model.expert_width()),
+      projections(layers * (hidden * (queries + 2 * keys) + queries * hidden) + dense_layers() * 3 * hidden * inner +
+                  expert_layers * experts * (3 * hidden * expert_inner + hidden)) {
   const ModelFamily& family = *find_model_family(s.model.family);
   const NormNames& names = norm_names(family.norms);
   norms = names.count();
   outer_norms = NormNames{.after_attention = names.after_attention, .after_mlp = names.after_mlp}.count();
   if (family.query_key_norm == QueryKeyNorm::Whole) whole_norms = queries + keys;
-  const std::array<Count, 7> widths{hidden + queries, hidden + keys,  hidden + keys, queries + hidden,
-                                    hidden + inner,   hidden + inner, inner + hidden};
+  const Count mlp = dense_layers() * (hidden + inner) + expert_layers * experts * (hidden + expert_inner);
+  const std::array<Count, 7> widths{layers * (hidden + queries),
+                                    layers * (hidden + keys),
+                                    layers * (hidden + keys),
+                                    layers * (queries + hidden),
+                                    mlp,
+                                    mlp,
+                                    mlp};
   for (std::size_t i = 0; s.lora.rank > 0 && i < widths.size(); ++i) {
     targeted[i] = std::find(s.lora.targets.begin(), s.lora.targets.end(), kProjectionNames[i]) != s.lora.targets.end();
-    if (targeted[i]) adapters += layers * s.lora.rank * widths[i];
+    if (targeted[i]) adapters += s.lora.rank * widths[i];
   }
 }
 
 Activations activations(const MemorySettings& s, const ModelSizes& n, Count rows, Count length, bool trained) {
-  const Count layer = kept_by_layer(s, n, length, trained);
+  const Count attention = kept_by_attention(s, n, length, trained);
+  // By kind of MLP; only of those that there are.
+  const Activations dense = n.dense_layers() > 0 ? Activations{kept_by_mlp(s, n, trained), passing_in_mlp(n)}
+                                                 : Activations(),
+                    mixed = n.expert_layers > 0 ? Activations{kept_by_experts(s, n, trained), passing_in_experts(n)}
+                                                : Activations();
   // The last layer's output and the final norm's.
   const Count ends = n.value * n.hidden * (n.own || trained ? 2 : 1) + (n.own ? 0 : n.wide * n.hidden);
-  // Each operator's gradient takes the place of what it saved, but for the MLP's first and the residual stream's. Of
-  // Carnot's, the gated product's gradient and that of its two inputs are added to what was saved of these.
-  // A norm behind the MLP has freed its input by then.
-  const Count freed = n.outer_norms > 0 ? n.hidden : 0;
-  const Count mlp = rows * n.value * (n.own ? 3 * n.inner + n.hidden - freed : n.inner + n.hidden + n.hidden / 2);
   // LibTorch's attention goes sequence by sequence, when what the MLP saved has been freed.
-  const Count attention = n.own ? 0 : 4 * length * length * s.model.num_heads * n.value - rows * n.value * 3 * n.inner;
-  const Count passing = std::max(mlp, attention);
-  if (!s.train.activation_checkpointing) return {rows * (n.layers * layer + ends), passing};
-  return {rows * (n.layers * n.hidden * n.value + ends), rows * layer + passing};
+  const Count in_attention =
+      n.own ? 0 : 4 * length * length * s.model.num_heads * n.value - rows * n.value * 3 * n.widest_inner();
+  const Count passing = std::max(rows * std::max(dense.passing, mixed.passing), in_attention);
+  if (!s.train.activation_checkpointing)
+    return {rows * (n.layers * attention + n.dense_layers() * dense.kept + n.expert_layers * mixed.kept + ends),
+            passing};
+  const auto again = [&](const Activations& mlp) {
+    return rows * (attention + mlp.kept) + std::max(rows * mlp.passing, in_attention);
+  };
+  return {rows * (n.layers * n.hidden * n.value + ends), std::max(again(dense), again(mixed))};
 }
 
 Count statistics_bytes(const MemorySettings& s, const ModelSizes& n, bool with_gradient) {
@@ -96,7 +153,13 @@ Count statistics_bytes(const MemorySettings& s, const ModelSizes& n, bool with_g
 }
 
 Count pass_bytes(const MemorySettings& s, const ModelSizes& n, Count rows, Count length) {
-  const Count widest = std::max(3 * n.inner, 2 * n.queries + 2 * n.keys) + (n.own ? 0 : 2 * n.inner);
+  const Count inner = n.dense_layers() > 0 ? n.inner : Count(0);
+  // Of experts: inputs and results of all, and one expert's gate, or results once more.
+  const Count mixed = n.expert_layers > 0
+                          ? n.hidden + 2 * n.top_k * n.hidden + std::max(3 * n.expert_inner, n.top_k * n.hidden)
+                          : Count(0);
+  const Count widest =
+      std::max(std::max(3 * inner, mixed), 2 * n.queries + 2 * n.keys) + (n.own ? 0 : 2 * n.widest_inner());
   const Count attention = n.own ? 0 : 3 * s.model.num_heads * n.value * length * length;
   return rows * n.value * (3 * n.hidden + widest) + attention;
 }

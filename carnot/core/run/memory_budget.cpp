@@ -206,7 +206,7 @@ std::vector<BudgetPart> lasting_parts(const MemorySettings& s, const ModelSizes&
   // The product's layout of every model; heads, but not the critic's. For gradients, the widest product of a layer at
   // a time: its weights or its rows.
   const Count heads = copies - (s.critic ? 1 : 0);
-  const Count once = updates ? std::max(2 * n.hidden * n.inner, update_rows(s) * n.inner) : 0;
+  const Count once = updates ? std::max(2 * n.hidden, update_rows(s)) * n.widest_inner() : 0;
   const Count packed = n.own ? copies * n.projections + heads * n.head + n.adapters + once : 0;
   std::vector<BudgetPart> parts{
       part("program", Count(s.program_bytes) + kLaterProgramBytes, "LibTorch, tokenizer, environment"),

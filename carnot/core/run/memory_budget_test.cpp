@@ -35,6 +35,7 @@ MemorySettings settings_of(int rank, bool checkpointing, const std::string& dtyp
                     .num_heads = 4,
                     .num_kv_heads = 2,
                     .head_dim = 16};
+  testing::add_experts(settings.model);
   settings.lora.rank = rank;
   settings.train.activation_checkpointing = checkpointing;
   settings.program_bytes = 100 * kMegabyte;

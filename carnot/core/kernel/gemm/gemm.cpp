@@ -82,6 +82,8 @@ void gemm(const StridedMatrix<T>& a, const PackedMatrix<T>& b, T* c, std::int64_
   const std::int64_t panels = blocks_of(b.columns(), kernels.panel);
   const std::int64_t groups = blocks_of(panels, kPanelGroup);
   const std::int64_t tasks = blocks_of(a.rows, kRowBlock) * groups;
+  if (b.depth() == 0 && !accumulate)
+    for (std::int64_t i = 0; i < a.rows; ++i) std::fill_n(c + i * c_row, b.columns(), T(0));
   kernel_pool().run(tasks, [&](std::int64_t task) {
     const std::int64_t row_begin = task / groups * kRowBlock;
     const std::int64_t row_end = std::min(a.rows, row_begin + kRowBlock);

@@ -110,6 +110,17 @@ TYPED_TEST(Gemm, OneThreadEqualsThreeBitForBit) {
   EXPECT_EQ(std::memcmp(results[0].data(), results[1].data(), results[0].size() * sizeof(T)), 0);
 }
 
+TYPED_TEST(Gemm, OfNoDepthIsZero) {
+  using T = TypeParam;
+  PackedMatrix<T> packed;
+  packed.pack(std::span<const typename PackedMatrix<T>::Rows>(), 3);
+  std::vector<T> c{1, 2, 3, 4, 5, 6, 7, 8};
+  gemm(StridedMatrix<T>{nullptr, 2, 0, 1}, packed, c.data(), 4, true);
+  EXPECT_EQ(c, (std::vector<T>{1, 2, 3, 4, 5, 6, 7, 8}));
+  gemm(StridedMatrix<T>{nullptr, 2, 0, 1}, packed, c.data(), 4, false);
+  EXPECT_EQ(c, (std::vector<T>{0, 0, 0, 4, 0, 0, 0, 8}));
+}
+
 TYPED_TEST(Gemm, SeveralWeightsStandSideBySide) {
   using T = TypeParam;
   const std::int64_t m = 20, k = 33;
