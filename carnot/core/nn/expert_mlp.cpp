@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "carnot/core/base/thread_pool.h"
@@ -22,11 +23,11 @@ using torch::autograd::variable_list;
 
 constexpr std::int64_t kMixedRowsPerTask = 16;
 
+/// Calls body(begin, end) for ranges of rows, in parallel.
 template <class Body>
 void for_mixed_rows(std::int64_t rows, Body body) {
   kernel_pool().run((rows + kMixedRowsPerTask - 1) / kMixedRowsPerTask, [&](std::int64_t task) {
-    const std::int64_t end = std::min(rows, (task + 1) * kMixedRowsPerTask);
-    for (std::int64_t row = task * kMixedRowsPerTask; row < end; ++row) body(row);
+    body(task * kMixedRowsPerTask, std::min(rows, (task + 1) * kMixedRowsPerTask));
   });
 }
 
@@ -75,9 +76,9 @@ at::Tensor rows_from(const at::Tensor& x, std::span<const std::int64_t> source) 
   const auto bytes = static_cast<std::size_t>(x.size(1)) * x.element_size();
   const char* from = static_cast<const char*>(x.data_ptr());
   char* to = static_cast<char*>(out.data_ptr());
-  for_mixed_rows(std::ssize(source), [&](std::int64_t i) {
-    const auto at = static_cast<std::size_t>(i);
-    std::copy_n(from + static_cast<std::size_t>(source[at]) * bytes, bytes, to + at * bytes);
+  for_mixed_rows(std::ssize(source), [&](std::int64_t begin, std::int64_t end) {
+    for (auto at = static_cast<std::size_t>(begin); at < static_cast<std::size_t>(end); ++at)
+      std::copy_n(from + static_cast<std::size_t>(source[at]) * bytes, bytes, to + at * bytes);
   });
   return out;
 }
@@ -89,17 +90,19 @@ at::Tensor mixed(const at::Tensor& y, const at::Tensor& weight_TK, const ExpertR
   const std::int64_t width = y.size(1);
   const at::Tensor out = at::empty({rows.tokens(), width}, y.options());
   const T* weights = weight_TK.defined() ? data_of<T>(weight_TK) : nullptr;
-  for_mixed_rows(rows.tokens(), [&](std::int64_t t) {
+  for_mixed_rows(rows.tokens(), [&](std::int64_t begin, std::int64_t end) {
     std::vector<T> sums(static_cast<std::size_t>(width)), part(sums);
-    for (std::int64_t k = 0; k < rows.top_k; ++k) {
-      const std::int64_t slot = t * rows.top_k + k;
-      kernel::storage_table<S>().widen(width, data_of<S>(y) + rows.place[static_cast<std::size_t>(slot)] * width,
-                                       part.data());
-      const T weight = weights == nullptr ? T(1) : weights[slot];
-      for (T& value : part) value *= weight;
-      kernel::storage_table<T>().add(width, part.data(), sums.data());
+    for (std::int64_t t = begin; t < end; ++t) {
+      std::fill(sums.begin(), sums.end(), T(0));
+      for (std::int64_t slot = t * rows.top_k; slot < (t + 1) * rows.top_k; ++slot) {
+        kernel::storage_table<S>().widen(width, data_of<S>(y) + rows.place[static_cast<std::size_t>(slot)] * width,
+                                         part.data());
+        const T weight = weights == nullptr ? T(1) : weights[slot];
+        for (T& value : part) value *= weight;
+        kernel::storage_table<T>().add(width, part.data(), sums.data());
+      }
+      kernel::storage_table<S>().round(width, sums.data(), data_of<S>(out) + t * width);
     }
-    kernel::storage_table<S>().round(width, sums.data(), data_of<S>(out) + t * width);
   });
   return out;
 }
@@ -127,17 +130,18 @@ variable_list unmixed(const at::Tensor& y, const at::Tensor& weight_TK, const Ex
   using T = Computed<S>;
   const std::int64_t width = y.size(1);
   const at::Tensor dy = at::empty_like(y), dweight = at::empty_like(weight_TK);
-  for_mixed_rows(rows.tokens(), [&](std::int64_t t) {
+  for_mixed_rows(rows.tokens(), [&](std::int64_t begin, std::int64_t end) {
     std::vector<T> gradient(static_cast<std::size_t>(width)), other(gradient);
-    kernel::storage_table<S>().widen(width, data_of<S>(dout) + t * width, gradient.data());
-    for (std::int64_t k = 0; k < rows.top_k; ++k) {
-      const std::int64_t slot = t * rows.top_k + k;
-      const std::int64_t first = rows.place[static_cast<std::size_t>(slot)] * width;
-      kernel::storage_table<S>().widen(width, data_of<S>(y) + first, other.data());
-      data_of<T>(dweight)[slot] = kernel::kernel_table<T>().dot(width, gradient.data(), other.data());
-      const T weight = data_of<T>(weight_TK)[slot];
-      std::transform(gradient.begin(), gradient.end(), other.begin(), [weight](T value) { return value * weight; });
-      kernel::storage_table<S>().round(width, other.data(), data_of<S>(dy) + first);
+    for (std::int64_t t = begin; t < end; ++t) {
+      kernel::storage_table<S>().widen(width, data_of<S>(dout) + t * width, gradient.data());
+      for (std::int64_t slot = t * rows.top_k; slot < (t + 1) * rows.top_k; ++slot) {
+        const std::int64_t first = rows.place[static_cast<std::size_t>(slot)] * width;
+        kernel::storage_table<S>().widen(width, data_of<S>(y) + first, other.data());
+        data_of<T>(dweight)[slot] = kernel::kernel_table<T>().dot(width, gradient.data(), other.data());
+        const T weight = data_of<T>(weight_TK)[slot];
+        std::transform(gradient.begin(), gradient.end(), other.begin(), [weight](T value) { return value * weight; });
+        kernel::storage_table<S>().round(width, other.data(), data_of<S>(dy) + first);
+      }
     }
   });
   return {dy, dweight, at::Tensor()};

@@ -33,9 +33,15 @@ struct Experts {
     return values;
   }
 
-  std::vector<at::Tensor> all() const {
-    std::vector<at::Tensor> tensors{router};
-    for (const ExpertWeights& expert : weights) tensors.insert(tensors.end(), {expert.gate, expert.up, expert.down});
+  std::vector<at::Tensor*> pointers() {
+    std::vector<at::Tensor*> tensors{&router};
+    for (ExpertWeights& expert : weights) tensors.insert(tensors.end(), {&expert.gate, &expert.up, &expert.down});
+    return tensors;
+  }
+
+  std::vector<at::Tensor> all() {
+    std::vector<at::Tensor> tensors;
+    for (const at::Tensor* tensor : pointers()) tensors.push_back(*tensor);
     return tensors;
   }
 
@@ -115,10 +121,13 @@ TEST(ExpertMlp, OfEqualProbabilitiesTheLowestIndicesAreChosen) {
 }
 
 TEST(ExpertMlp, AnExpertWithoutRowsHasAGradientOfZero) {
-  for (const KernelChoice kernels : {KernelChoice::Own, KernelChoice::Portable}) {
+  for (const auto& [type, kernels] :
+       {std::pair(at::kDouble, KernelChoice::Own), std::pair(at::kFloat, KernelChoice::Own),
+        std::pair(at::kBFloat16, KernelChoice::Own), std::pair(at::kDouble, KernelChoice::Portable)}) {
     Experts experts(6, 2, false);
-    for (const at::Tensor& weight : experts.all()) weight.requires_grad_(true);
-    experts.output(experts.random({2, kHidden}, 1), kernels).sum().backward();
+    for (at::Tensor* weight : experts.pointers()) *weight = weight->to(type);
+    for (const at::Tensor& weight : experts.all()) mark_trained(weight, true);
+    experts.output(experts.random({2, kHidden}, 1).to(type), kernels).sum().backward();
     int idle = 0;
     for (const at::Tensor& weight : experts.all()) {
       ASSERT_TRUE(weight.grad().defined());

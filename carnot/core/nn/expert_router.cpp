@@ -5,6 +5,7 @@
 #include <torch/csrc/autograd/custom_function.h>
 
 #include <algorithm>
+#include <span>
 #include <vector>
 
 #include "carnot/core/base/thread_pool.h"

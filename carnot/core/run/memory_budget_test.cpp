@@ -66,9 +66,9 @@ ActivationBytes measured(const MemorySettings& settings, int sequences, int leng
   return bytes;
 }
 
-/// Every family in float32, one in bfloat16.
+/// Every family in float32, one with an MLP and one with experts in bfloat16.
 std::vector<std::pair<std::string, std::string>> families_and_types() {
-  std::vector<std::pair<std::string, std::string>> all{{"qwen2", "bfloat16"}};
+  std::vector<std::pair<std::string, std::string>> all{{"qwen2", "bfloat16"}, {"olmoe", "bfloat16"}};
   for (const std::string& family : model_family_names()) all.emplace_back(family, "float32");
   return all;
 }
