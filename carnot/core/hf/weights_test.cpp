@@ -5,9 +5,12 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <map>
+
 #include "carnot/core/base/file.h"
 #include "carnot/core/hf/model_config_file.h"
 #include "carnot/core/hf/safetensors.h"
+#include "testing/packed_batch.h"
 #include "testing/paths.h"
 
 namespace carnot {
@@ -69,15 +72,16 @@ INSTANTIATE_TEST_SUITE_P(Families, SavedWeightsOf, ::testing::ValuesIn(model_fam
 TEST_P(SavedWeightsOf, AreTheSameBitsWhenLoadedAgain) {
   const fs::path folder = fs::temp_directory_path() / ("carnot_weights_test_" + std::to_string(::getpid()));
   fs::create_directories(folder);
-  const ModelConfig config{.family = GetParam(),
-                           .vocab_size = 13,
-                           .hidden_size = 8,
-                           .intermediate_size = 12,
-                           .num_layers = 2,
-                           .num_heads = 2,
-                           .num_kv_heads = 1,
-                           .head_dim = 4,
-                           .window = find_model_family(GetParam())->windows ? 3 : 0};
+  ModelConfig config{.family = GetParam(),
+                     .vocab_size = 13,
+                     .hidden_size = 8,
+                     .intermediate_size = 12,
+                     .num_layers = 2,
+                     .num_heads = 2,
+                     .num_kv_heads = 1,
+                     .head_dim = 4,
+                     .window = find_model_family(GetParam())->windows ? 3 : 0};
+  testing::add_experts(config);
   const Model model(config, 3, at::TensorOptions(at::kFloat));
   ASSERT_TRUE(write_safetensors(folder / "model.safetensors", file_tensors(stored_weights(model))).ok());
   ASSERT_TRUE(write_file_atomically(folder / "config.json", model_config_json(config, "float32")).ok());
@@ -85,9 +89,15 @@ TEST_P(SavedWeightsOf, AreTheSameBitsWhenLoadedAgain) {
   ASSERT_TRUE(loaded.ok()) << loaded.error().message;
   for (std::size_t i = 0; i < model.parameters().size(); ++i)
     EXPECT_TRUE(at::equal(model.parameters()[i].tensor, loaded->parameters()[i].tensor));
-  for (const std::string recorded : {"qwen3_moe", "qwen3_moe_window", "olmoe"}) {
+  fs::remove_all(folder);
+}
+
+TEST(Weights, OfTransformersCheckpointsAreWrittenAsTheyWereRead) {
+  const fs::path folder = fs::temp_directory_path() / ("carnot_rewritten_weights_test_" + std::to_string(::getpid()));
+  fs::create_directories(folder);
+  for (const std::string recorded : {"phi3", "phi3_window", "qwen3_moe", "qwen3_moe_window", "olmoe"}) {
     const auto first = load_model(kGoldenModels + recorded, at::TensorOptions(at::kBFloat16));
-    ASSERT_TRUE(write_safetensors(folder / "model.safetensors", first->parameters()).ok());
+    ASSERT_TRUE(write_safetensors(folder / "model.safetensors", file_tensors(stored_weights(*first))).ok());
     ASSERT_TRUE(write_file_atomically(folder / "config.json", model_config_json(first->config(), "bfloat16")).ok());
     const auto again = load_model(folder, at::TensorOptions(at::kBFloat16));
     ASSERT_TRUE(again.ok()) << again.error().message;
