@@ -26,8 +26,8 @@ struct GradientQuality {
   /// percentiles over bootstrapped tasks. None with fewer than four tasks, or where a mean is 0.
   std::optional<double> cosine{};
   std::optional<Interval> interval{};
-  /// How many trajectories' mean gradient has a cosine of 0.5 with the oracle's expected one; none where no number has,
-  /// by these estimates: products of means over disjoint halves, which noise does not lengthen.
+  /// How many trajectories' mean gradient has a cosine of 0.5 with the oracle's expected one; absent if no number
+  /// reaches it by these estimates: products of means over disjoint halves, which noise does not lengthen.
   std::optional<double> trajectories_needed{};
 };
 

@@ -1,9 +1,6 @@
 #include "carnot/studies/gradient_sketch.h"
 
 #include <ATen/TensorOperators.h>
-#include <ATen/core/grad_mode.h>
-
-#include <algorithm>
 
 #include "carnot/core/base/random.h"
 #include "carnot/core/base/thread_pool.h"

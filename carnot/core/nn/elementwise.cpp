@@ -4,12 +4,10 @@
 #include <ATen/TensorOperators.h>
 #include <torch/csrc/autograd/custom_function.h>
 
-#include <algorithm>
-
-#include "carnot/core/base/thread_pool.h"
 #include "carnot/core/kernel/dispatch.h"
 #include "carnot/core/nn/linear.h"
 #include "carnot/core/nn/number_types.h"
+#include "carnot/core/nn/row_tasks.h"
 #include "carnot/core/nn/weight_gradients.h"
 
 namespace carnot {
@@ -22,15 +20,6 @@ constexpr std::int64_t kRowsPerTask = 64;  // sums over rows are added per task,
 
 std::int64_t tasks_of(std::int64_t rows) { return (rows + kRowsPerTask - 1) / kRowsPerTask; }
 
-/// Calls body(row) for every row, in parallel tasks of fixed size.
-template <class Body>
-void for_rows(std::int64_t rows, Body body) {
-  kernel_pool().run(tasks_of(rows), [&](std::int64_t task) {
-    const std::int64_t end = std::min(rows, (task + 1) * kRowsPerTask);
-    for (std::int64_t row = task * kRowsPerTask; row < end; ++row) body(row);
-  });
-}
-
 template <class S>
 at::Tensor rms_norm_forward(const at::Tensor& x, const at::Tensor& weight, const RmsNormOptions& options,
                             const at::Tensor& factors) {
@@ -42,7 +31,7 @@ at::Tensor rms_norm_forward(const at::Tensor& x, const at::Tensor& weight, const
   const S* scale = data_of<S>(weight);
   T* kept = factors.defined() ? data_of<T>(factors) : nullptr;
   const T offset = static_cast<T>(options.offset), epsilon = static_cast<T>(options.epsilon);
-  for_rows(x.size(0), [&](std::int64_t row) {
+  for_each_row(x.size(0), kRowsPerTask, [&](std::int64_t row) {
     const T factor =
         kernel::storage_table<S>().rms_norm(width, in + row * width, scale, offset, epsilon, out + row * width);
     if (kept != nullptr) kept[row] = factor;
@@ -63,7 +52,7 @@ variable_list rms_norm_backward(const at::Tensor& x, const at::Tensor& weight, c
   const T* factor = data_of<T>(factors);
   S* out = data_of<S>(dx);
   T* sums = data_of<T>(partial);
-  for_rows(rows, [&](std::int64_t row) {
+  for_each_row(rows, kRowsPerTask, [&](std::int64_t row) {
     kernel::storage_table<S>().rms_norm_backward(width, gradient + row * width, in + row * width, scale,
                                                  static_cast<T>(offset), factor[row], out + row * width,
                                                  sums + row / kRowsPerTask * width);
@@ -102,7 +91,7 @@ at::Tensor gated_forward(const at::Tensor& gate_up, Activation activation) {
   at::Tensor y = at::empty({gate_up.size(0), width}, gate_up.options());
   const S* in = data_of<S>(gate_up);
   S* out = data_of<S>(y);
-  for_rows(gate_up.size(0), [&](std::int64_t row) {
+  for_each_row(gate_up.size(0), kRowsPerTask, [&](std::int64_t row) {
     const S* gate = in + row * 2 * width;
     product(width, gate, gate + width, out + row * width);
   });
@@ -118,7 +107,7 @@ at::Tensor gated_backward(const at::Tensor& gate_up, Activation activation, cons
   const S* in = data_of<S>(gate_up);
   const S* gradient = data_of<S>(dy);
   S* out = data_of<S>(dx);
-  for_rows(gate_up.size(0), [&](std::int64_t row) {
+  for_each_row(gate_up.size(0), kRowsPerTask, [&](std::int64_t row) {
     const S* gate = in + row * 2 * width;
     S* dgate = out + row * 2 * width;
     gradient_of(width, gradient + row * width, gate, gate + width, dgate, dgate + width);

@@ -9,11 +9,11 @@
 #include <span>
 #include <vector>
 
-#include "carnot/core/base/thread_pool.h"
 #include "carnot/core/kernel/dispatch.h"
 #include "carnot/core/nn/elementwise.h"
 #include "carnot/core/nn/expert_router.h"
 #include "carnot/core/nn/number_types.h"
+#include "carnot/core/nn/row_tasks.h"
 
 namespace carnot {
 namespace {
@@ -22,14 +22,6 @@ using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
 constexpr std::int64_t kMixedRowsPerTask = 16;
-
-/// Calls body(begin, end) for ranges of rows, in parallel.
-template <class Body>
-void for_mixed_rows(std::int64_t rows, Body body) {
-  kernel_pool().run((rows + kMixedRowsPerTask - 1) / kMixedRowsPerTask, [&](std::int64_t task) {
-    body(task * kMixedRowsPerTask, std::min(rows, (task + 1) * kMixedRowsPerTask));
-  });
-}
 
 /// The rows of all experts, one expert after the other: S = T K of them.
 struct ExpertRows {
@@ -76,21 +68,21 @@ at::Tensor rows_from(const at::Tensor& x, std::span<const std::int64_t> source) 
   const auto bytes = static_cast<std::size_t>(x.size(1)) * x.element_size();
   const char* from = static_cast<const char*>(x.data_ptr());
   char* to = static_cast<char*>(out.data_ptr());
-  for_mixed_rows(std::ssize(source), [&](std::int64_t begin, std::int64_t end) {
+  for_row_ranges(std::ssize(source), kMixedRowsPerTask, [&](std::int64_t begin, std::int64_t end) {
     for (auto at = static_cast<std::size_t>(begin); at < static_cast<std::size_t>(end); ++at)
       std::copy_n(from + static_cast<std::size_t>(source[at]) * bytes, bytes, to + at * bytes);
   });
   return out;
 }
 
-/// out[t] = sum over t's experts, in order, of weight (1 if there are none) times y[place], rounded once.
+/// out[t] = sum over t's experts, in order, of weight (1 if undefined) times y[place], rounded once.
 template <class S>
 at::Tensor mixed(const at::Tensor& y, const at::Tensor& weight_TK, const ExpertRows& rows) {
   using T = Computed<S>;
   const std::int64_t width = y.size(1);
   const at::Tensor out = at::empty({rows.tokens(), width}, y.options());
   const T* weights = weight_TK.defined() ? data_of<T>(weight_TK) : nullptr;
-  for_mixed_rows(rows.tokens(), [&](std::int64_t begin, std::int64_t end) {
+  for_row_ranges(rows.tokens(), kMixedRowsPerTask, [&](std::int64_t begin, std::int64_t end) {
     std::vector<T> sums(static_cast<std::size_t>(width)), part(sums);
     for (std::int64_t t = begin; t < end; ++t) {
       std::fill(sums.begin(), sums.end(), T(0));
@@ -130,7 +122,7 @@ variable_list unmixed(const at::Tensor& y, const at::Tensor& weight_TK, const Ex
   using T = Computed<S>;
   const std::int64_t width = y.size(1);
   const at::Tensor dy = at::empty_like(y), dweight = at::empty_like(weight_TK);
-  for_mixed_rows(rows.tokens(), [&](std::int64_t begin, std::int64_t end) {
+  for_row_ranges(rows.tokens(), kMixedRowsPerTask, [&](std::int64_t begin, std::int64_t end) {
     std::vector<T> gradient(static_cast<std::size_t>(width)), other(gradient);
     for (std::int64_t t = begin; t < end; ++t) {
       kernel::storage_table<S>().widen(width, data_of<S>(dout) + t * width, gradient.data());

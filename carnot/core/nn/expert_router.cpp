@@ -8,9 +8,9 @@
 #include <span>
 #include <vector>
 
-#include "carnot/core/base/thread_pool.h"
 #include "carnot/core/kernel/dispatch.h"
 #include "carnot/core/nn/products.h"
+#include "carnot/core/nn/row_tasks.h"
 
 namespace carnot {
 namespace {
@@ -19,14 +19,6 @@ using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
 constexpr std::int64_t kRoutedRowsPerTask = 16;
-
-template <class Body>
-void for_routed_rows(std::int64_t rows, Body body) {
-  kernel_pool().run((rows + kRoutedRowsPerTask - 1) / kRoutedRowsPerTask, [&](std::int64_t task) {
-    const std::int64_t end = std::min(rows, (task + 1) * kRoutedRowsPerTask);
-    for (std::int64_t row = task * kRoutedRowsPerTask; row < end; ++row) body(row);
-  });
-}
 
 /// The indices of the `count` largest, in ascending order; of equal ones the first. Also ends where numbers are NaN.
 template <class T>
@@ -61,7 +53,7 @@ RoutedRows own_route(const at::Tensor& x, const at::Tensor& router, std::int64_t
   T* weights = data_of<T>(all.routing.weight_TK);
   auto* chosen = all.routing.expert_TK.data_ptr<std::int64_t>();
   multiply(matrix_rows<S>(x), cache.for_product<S>({&router, 1}), MatrixInto<T>{probabilities, stride});
-  for_routed_rows(rows, [&](std::int64_t t) {
+  for_each_row(rows, kRoutedRowsPerTask, [&](std::int64_t t) {
     T* row = probabilities + t * stride;
     kernel::kernel_table<T>().softmax(row, static_cast<int>(experts));
     largest<T>({row, static_cast<std::size_t>(experts)}, top_k, chosen + t * top_k);
@@ -82,7 +74,7 @@ at::Tensor logits_gradient(const RoutedRows& saved, const at::Tensor& dweights, 
   const T* weights = data_of<T>(saved.routing.weight_TK);
   const T* gradients = data_of<T>(dweights);
   const auto* chosen = saved.routing.expert_TK.data_ptr<std::int64_t>();
-  for_routed_rows(rows, [&](std::int64_t t) {
+  for_each_row(rows, kRoutedRowsPerTask, [&](std::int64_t t) {
     const T *p = probabilities + t * stride, *w = weights + t * top_k, *dw = gradients + t * top_k;
     const std::int64_t* expert = chosen + t * top_k;
     T* dz = data_of<T>(dlogits) + t * experts;

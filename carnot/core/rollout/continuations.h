@@ -2,7 +2,7 @@
 //
 // A state is the beginning of a trajectory: whole responses, and perhaps the first tokens of one more. Its
 // continuations are sampled from there with the policy, each with an environment of its own that has been given the
-// same responses, and then draws anew what it draws by itself (Environment::redraw).
+// same responses, and then makes new random draws (Environment::redraw).
 #pragma once
 
 #include <cstdint>

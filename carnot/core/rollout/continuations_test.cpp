@@ -239,7 +239,7 @@ std::vector<double> lake_values(const FrozenLake& lake, int moves) {
   return values;
 }
 
-TEST(Continuations, EstimatesAreUnbiasedOnFrozenLakeWhoseSlipsAreDrawnAnew) {
+TEST(Continuations, EstimatesAreUnbiasedOnFrozenLakeWithNewSlips) {
   constexpr int kSamples = 64;
   std::vector<RolloutTask> lakes;
   for (int i = 0; i < 12; ++i)

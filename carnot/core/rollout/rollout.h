@@ -63,7 +63,7 @@ struct RolloutTask {
   std::int64_t task_index = 0;
   std::function<std::unique_ptr<Environment>()> make{};  ///< called on a worker thread
   /// None: trajectories start at the prompt. REQUIRES: the options that it was sampled with; no branches; no answers
-  /// scored while sampling. After what is given, environments draw anew, each sibling's by itself
+  /// scored while sampling. After what is given, each sibling's environment makes new random draws
   /// (Environment::redraw).
   std::optional<GivenStart> given{};
 };
