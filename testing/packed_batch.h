@@ -38,9 +38,10 @@ inline ModelConfig small_decoder(const std::string& family, int layers = 2, int 
                      .num_kv_heads = 2,
                      .head_dim = head_dim,
                      .tied_head = family == "qwen2"};
-  for (int i = 0; i < layers && (row.unrotated_every > 0 || row.full_every > 0); ++i)
-    config.layers.push_back(
-        {.rotated = row.unrotated_every == 0 || i % 2 == 0, .windowed = row.full_every > 0 && i % 2 == 0});
+  for (int i = 0; i < layers && (row.unrotated_every > 0 || row.full_every > 0 || row.attention_every > 0); ++i)
+    config.layers.push_back({.rotated = row.unrotated_every == 0 || i % 2 == 0,
+                             .windowed = row.full_every > 0 && i % 2 == 0,
+                             .convolution = row.attention_every > 0 && i % 2 == 0});
   if (row.windows) config.window = 19;
   config.window_rope_theta = row.window_rope_theta;
   if (family == "ministral3") config.rope_scaling = {.original_max_positions = 8, .query_growth = 0.3};

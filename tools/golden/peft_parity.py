@@ -2,8 +2,8 @@
 """Records what PEFT computes with adapters on the tiny decoders of tests/golden/transformers, for tests/golden/peft/.
 
 Run from the repository root with:
-    pip install torch==2.13.0 transformers==4.57.6 peft==0.18.0 numpy safetensors
-    python3 tools/golden/peft_parity.py
+    pip install torch==2.13.0 transformers==4.57.6 peft==0.18.0 numpy safetensors     (lfm2_all: transformers==5.23.0)
+    python3 tools/golden/peft_parity.py CASE ...   # without names, all
 
 Per case one folder: adapter_config.json and adapter_model.safetensors as save_pretrained writes them (float32), and
 expected.safetensors, in float64 throughout (see transformers_parity.py):
@@ -15,6 +15,7 @@ expected.safetensors, in float64 throughout (see transformers_parity.py):
 
 import json
 import pathlib
+import sys
 
 import torch
 from peft import LoraConfig, get_peft_model
@@ -28,6 +29,8 @@ CASES = {
     "qwen2_all": ("qwen2", dict(r=3, lora_alpha=5, target_modules="all-linear")),
     "qwen3_some": ("qwen3", dict(r=4, lora_alpha=4, target_modules=["q_proj", "v_proj", "down_proj"])),
     "olmoe_some": ("olmoe", dict(r=2, lora_alpha=3, target_modules=["q_proj", "gate_proj", "down_proj"])),
+    "lfm2_all": ("lfm2", dict(r=2, lora_alpha=6, target_modules=["in_proj", "q_proj", "k_proj", "v_proj", "out_proj",
+                                                                 "w1", "w2", "w3"])),
 }
 
 
@@ -61,5 +64,5 @@ def record(base, options, folder):
     print(folder, "loss", loss.item())
 
 
-for name, (base, options) in CASES.items():
-    record(base, options, pathlib.Path("tests/golden/peft") / name)
+for name in sys.argv[1:] or CASES:
+    record(*CASES[name], pathlib.Path("tests/golden/peft") / name)

@@ -1,6 +1,7 @@
 #include "carnot/core/hf/adapter_folder.h"
 
 #include <algorithm>
+#include <set>
 
 #include "carnot/core/base/file.h"
 #include "carnot/core/base/strings.h"
@@ -14,13 +15,42 @@ namespace {
 
 namespace fs = std::filesystem;
 
+bool ends_with_part(std::string_view name, std::string_view part) {
+  return name.ends_with(part) && (name.size() == part.size() || name[name.size() - part.size() - 1] == '.');
+}
+
+/// A projection's modules in any family's files.
+std::set<std::string> modules_of(std::string_view projection) {
+  std::set<std::string> modules{std::string(projection)};
+  for (const ModelFamily& family : model_families())
+    for (const auto& [ours, theirs] : family.names_in_files)
+      if (ends_with_part(ours, projection)) modules.emplace(theirs.substr(theirs.rfind('.') + 1));
+  return modules;
+}
+
+/// A family's.
+std::vector<std::string> modules_of(const ModelFamily& family, const std::vector<std::string>& projections) {
+  std::vector<std::string> modules;
+  for (const std::string& projection : projections) {
+    const auto renamed = std::find_if(family.names_in_files.begin(), family.names_in_files.end(),
+                                      [&](const NameInFiles& name) { return ends_with_part(name.ours, projection); });
+    modules.push_back(renamed == family.names_in_files.end()
+                          ? projection
+                          : std::string(renamed->theirs.substr(renamed->theirs.rfind('.') + 1)));
+  }
+  return modules;
+}
+
 std::vector<std::string> projections_of(const std::vector<NamedTensor>& tensors) {
   std::vector<std::string> found;
   for (std::string_view projection : kProjectionNames) {
-    const std::string part = "." + std::string(projection) + ".lora_";
-    if (std::any_of(tensors.begin(), tensors.end(),
-                    [&](const NamedTensor& t) { return t.name.find(part) != std::string::npos; }))
-      found.emplace_back(projection);
+    const auto modules = modules_of(projection);
+    const auto is_of = [&](const NamedTensor& tensor) {
+      return std::any_of(modules.begin(), modules.end(), [&](const std::string& module) {
+        return tensor.name.find("." + module + ".lora_") != std::string::npos;
+      });
+    };
+    if (std::any_of(tensors.begin(), tensors.end(), is_of)) found.emplace_back(projection);
   }
   return found;
 }
@@ -35,17 +65,23 @@ Status refuse_fused(const std::vector<NamedTensor>& tensors, const std::string& 
       found += (found.empty() ? "" : ", ") + std::string(whole);
   }
   if (found.empty()) return Done{};
-  return Error{where + ": has adapters of " + found + "; expected ones of " +
-               join(std::vector<std::string>(kProjectionNames.begin(), kProjectionNames.end())) +
+  return Error{where + ": has adapters of " + found + "; expected ones of " + join(LoraOptions{}.targets) +
                ". merge_and_unload() of PEFT makes weights of them that can be read"};
 }
 
 }  // namespace
 
 std::vector<NamedTensor> peft_tensors(const Model& model) {
+  const ModelFamily& family = *find_model_family(model.config().family);
   std::vector<NamedTensor> tensors = model.adapters();
-  for (NamedTensor& named : tensors) named.name = "base_model.model." + named.name;
+  for (NamedTensor& named : tensors) named.name = "base_model.model." + name_in_files(family, named.name);
   return tensors;
+}
+
+std::string peft_config(const Model& model, const std::string& base_model) {
+  LoraOptions lora = model.lora();
+  lora.targets = modules_of(*find_model_family(model.config().family), lora.targets);
+  return adapter_config_json(lora, base_model);
 }
 
 Result<LoraOptions> read_adapter_options(const fs::path& folder) {

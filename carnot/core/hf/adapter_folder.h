@@ -16,6 +16,9 @@ inline constexpr const char* kAdapterWeightsFile = "adapter_model.safetensors";
 /// The model's adapters by PEFT's names: "base_model.model.model.layers.0.self_attn.q_proj.lora_A.weight".
 std::vector<NamedTensor> peft_tensors(const Model& model);
 
+/// The adapter_config.json beside them; `base_model` as in adapter_config_json().
+std::string peft_config(const Model& model, const std::string& base_model);
+
 /// What the folder's adapters are, by its configuration (parse_adapter_config()) and the names of its tensors.
 Result<LoraOptions> read_adapter_options(const std::filesystem::path& folder);
 

@@ -44,8 +44,9 @@ class AdapterFolder : public ::testing::Test {
 
 /// What PEFT computed (tools/golden/peft_parity.py).
 TEST(AdapterFolders, OfPeftGiveItsStatesAndGradients) {
-  for (const auto& [name, family, targets] : {std::tuple("qwen2_all", "qwen2", 7), std::tuple("qwen3_some", "qwen3", 3),
-                                              std::tuple("olmoe_some", "olmoe", 3)}) {
+  for (const auto& [name, family, targets] :
+       {std::tuple("qwen2_all", "qwen2", 7), std::tuple("qwen3_some", "qwen3", 3), std::tuple("olmoe_some", "olmoe", 3),
+        std::tuple("lfm2_all", "lfm2", 8)}) {
     for (KernelChoice kernels : {KernelChoice::Own, KernelChoice::Portable}) {
       Model model = golden_base(family);
       model.choose_kernels(kernels);

@@ -2,12 +2,16 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
+
+#include "carnot/core/base/limits.h"
 
 namespace carnot {
 namespace {
 
 constexpr const char* kFull = "full_attention";
 constexpr const char* kWindowed = "sliding_attention";
+constexpr const char* kConvolution = "conv";
 
 std::vector<LayerKind> kinds_of(const ModelConfig& config) {
   std::vector<LayerKind> kinds;
@@ -42,6 +46,19 @@ void read_layer_types(JsonObjectReader& reader, ModelConfig& config) {
                                   return type == kFull || (type == kWindowed && config.window > 0);
                                 });
   if (listed) set_layers(std::move(kinds), config);
+}
+
+/// A window that no layer has.
+void forget_unused_window(ModelConfig& config) {
+  const auto kinds = kinds_of(config);
+  if (std::any_of(kinds.begin(), kinds.end(), [](const LayerKind& kind) { return kind.windowed; })) return;
+  config.window = 0;
+  config.window_rope_theta = 0;
+  config.layers.clear();
+}
+
+double window_theta(const ModelConfig& config) {
+  return config.window_rope_theta > 0 ? config.window_rope_theta : config.rope_theta;
 }
 
 void write_windows(const ModelConfig& config, OrderedJson& json) {
@@ -81,11 +98,7 @@ void read_qwen(JsonObjectReader& reader, const ModelFamily&, ModelConfig& config
   for (std::size_t i = 0; config.window > 0 && i < kinds.size(); ++i) kinds[i].windowed = static_cast<int>(i) >= first;
   set_layers(std::move(kinds), config);
   read_layer_types(reader, config);
-  const auto now = kinds_of(config);
-  if (std::none_of(now.begin(), now.end(), [](const LayerKind& kind) { return kind.windowed; })) {
-    config.window = 0;
-    config.layers.clear();
-  }
+  forget_unused_window(config);
 }
 
 void write_qwen(const ModelConfig& config, OrderedJson& json) {
@@ -128,14 +141,17 @@ void read_turns(JsonObjectReader& reader, const ModelFamily& family, ModelConfig
     reader.problems().insert(reader.problems().end(), part.problems().begin(), part.problems().end());
   }
   read_layer_types(reader, config);
+  forget_unused_window(config);
 }
 
+/// transformers wants a window, although no layer may have one.
 void write_turns(const ModelConfig& config, OrderedJson& json) {
   write_windows(config, json);
+  if (config.window == 0) json["sliding_window"] = config.max_positions;
   OrderedJson full = json["rope_scaling"].is_object() ? json["rope_scaling"] : OrderedJson{{"rope_type", "default"}};
   full["rope_theta"] = config.rope_theta;
   json["rope_parameters"] = {{kFull, full},
-                             {kWindowed, {{"rope_type", "default"}, {"rope_theta", config.window_rope_theta}}}};
+                             {kWindowed, {{"rope_type", "default"}, {"rope_theta", window_theta(config)}}}};
 }
 
 void read_olmo3(JsonObjectReader& reader, const ModelFamily& family, ModelConfig& config) {
@@ -168,7 +184,7 @@ void read_gemma3(JsonObjectReader& reader, const ModelFamily& family, ModelConfi
 
 void write_gemma3(const ModelConfig& config, OrderedJson& json) {
   write_turns(config, json);
-  json["rope_local_base_freq"] = config.window_rope_theta;
+  json["rope_local_base_freq"] = window_theta(config);
   const double scalar =
       config.attention_scale > 0 ? 1 / (config.attention_scale * config.attention_scale) : config.head_dim;
   const bool whole = std::abs(scalar - std::round(scalar)) < 1e-9 * scalar;  // transformers wants an integer
@@ -356,6 +372,57 @@ void write_olmoe(const ModelConfig& config, OrderedJson& json) {
   json["clip_qkv"] = nullptr;
 }
 
+/// transformers adjusts the width of the MLP unless it is told not to.
+int lfm2_width(JsonObjectReader& reader, int width) {
+  bool adjusted = true;
+  int multiple = 256;
+  double factor = 1;
+  reader.integer("block_ff_dim", width, false);
+  reader.boolean("block_auto_adjust_ff_dim", adjusted);
+  reader.integer("block_multiple_of", multiple, false);
+  reader.number("block_ffn_dim_multiplier", factor);
+  if (!adjusted) return width;
+  const double scaled = std::floor(factor * (std::int64_t{2} * width / 3));
+  if (multiple < 1 || scaled < 0 || scaled > kMaxModelSize) {
+    reader.problem("block_multiple_of", "an integer of at least 1, and a width up to " + std::to_string(kMaxModelSize));
+    return width;
+  }
+  return (static_cast<int>(scaled) + multiple - 1) / multiple * multiple;
+}
+
+/// Layers without attention have a short convolution. Older files list those with attention by index.
+void read_lfm2(JsonObjectReader& reader, const ModelFamily& family, ModelConfig& config) {
+  config.rms_norm_epsilon = family.rms_norm_epsilon;
+  reader.number("norm_eps", config.rms_norm_epsilon);
+  reader.boolean("tie_embedding", config.tied_head);
+  reader.integer("conv_L_cache", config.convolution_width, false);
+  reader.only("conv_bias", false);
+  config.intermediate_size = lfm2_width(reader, config.intermediate_size);
+  const OrderedJson* attention = reader.find("full_attn_idxs");
+  if (attention && !attention->is_array()) return reader.problem("full_attn_idxs", "a list of layers");
+  std::vector<LayerKind> kinds(static_cast<std::size_t>(std::max(config.num_layers, 0)));
+  for (std::size_t i = 0; attention && i < kinds.size(); ++i)
+    kinds[i].convolution = std::find(attention->begin(), attention->end(), OrderedJson(i)) == attention->end();
+  read_list(reader, "layer_types", config.num_layers, "\"full_attention\" or \"conv\"",
+            [&](int layer, const OrderedJson& type) {
+              kinds[static_cast<std::size_t>(layer)].convolution = type == kConvolution;
+              return type == kFull || type == kConvolution;
+            });
+  set_layers(std::move(kinds), config);
+}
+
+void write_lfm2(const ModelConfig& config, OrderedJson& json) {
+  json.erase("rms_norm_eps");
+  json["norm_eps"] = config.rms_norm_epsilon;
+  json["conv_L_cache"] = config.convolution_width;
+  json["conv_bias"] = false;
+  json["block_ff_dim"] = config.intermediate_size;
+  json["block_auto_adjust_ff_dim"] = false;
+  OrderedJson types = OrderedJson::array();
+  for (const LayerKind& kind : kinds_of(config)) types.push_back(kind.convolution ? kConvolution : kFull);
+  json["layer_types"] = types;
+}
+
 constexpr FamilyKeys kFamilyKeys[] = {{"mistral", read_mistral, write_mistral},
                                       {"qwen2", read_qwen, write_qwen},
                                       {"qwen3", read_qwen, write_qwen},
@@ -366,7 +433,8 @@ constexpr FamilyKeys kFamilyKeys[] = {{"mistral", read_mistral, write_mistral},
                                       {"ministral3", read_ministral3, write_ministral3},
                                       {"phi3", read_phi3, write_phi3},
                                       {"qwen3_moe", read_qwen3_moe, write_qwen3_moe},
-                                      {"olmoe", read_olmoe, write_olmoe}};
+                                      {"olmoe", read_olmoe, write_olmoe},
+                                      {"lfm2", read_lfm2, write_lfm2}};
 
 }  // namespace
 

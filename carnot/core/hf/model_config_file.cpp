@@ -6,6 +6,7 @@
 #include "carnot/core/base/limits.h"
 #include "carnot/core/hf/family_keys.h"
 #include "carnot/core/hf/json_object_reader.h"
+#include "carnot/core/hf/text_part.h"
 #include "carnot/core/nn/model_config.h"
 
 namespace carnot {
@@ -126,11 +127,13 @@ const ModelFamily& read_family(JsonObjectReader& reader) {
 }
 
 void read_shape(JsonObjectReader& reader, const ModelFamily& family, ModelConfig& config) {
-  reader.integer("vocab_size", config.vocab_size, true);
+  config.vocab_size = family.vocab_size;
+  reader.integer("vocab_size", config.vocab_size, family.vocab_size == 0);
   reader.integer("hidden_size", config.hidden_size, true);
-  reader.integer("intermediate_size", config.intermediate_size, true);
+  reader.integer("intermediate_size", config.intermediate_size, !reader.has("block_ff_dim"));
   reader.integer("num_hidden_layers", config.num_layers, true);
-  reader.integer("num_attention_heads", config.num_heads, true);
+  if (family.heads > 0) config.num_heads = family.heads;
+  reader.integer("num_attention_heads", config.num_heads, family.heads == 0);
   config.num_kv_heads = reader.has("num_key_value_heads") || family.kv_heads == 0 ? config.num_heads : family.kv_heads;
   reader.integer("num_key_value_heads", config.num_kv_heads, false);
   const bool divided = reader.has("head_dim") || family.head_dim == 0;
@@ -179,8 +182,9 @@ OrderedJson token_json(const std::vector<int>& tokens) {
 }  // namespace
 
 Result<ModelConfig> parse_model_config(std::string_view json_text, const std::string& name) {
-  CARNOT_ASSIGN_OR_RETURN(const auto json, parse_json_object<OrderedJson>(json_text, name));
-  JsonObjectReader reader(json, name);
+  CARNOT_ASSIGN_OR_RETURN(const auto whole, parse_json_object<OrderedJson>(json_text, name));
+  const OrderedJson json = text_config(whole);
+  JsonObjectReader reader(json, whole.contains("text_config") ? name + ": text_config" : name);
   const ModelFamily& family = read_family(reader);
   ModelConfig config{.family = std::string(family.name)};
   read_shape(reader, family, config);

@@ -66,7 +66,7 @@ TEST(ModelConfig, ReadsLlamaAndMistralWithTheirKeys) {
 TEST(ModelConfig, CountsTheParametersOfTheRecordedCheckpoints) {
   for (const std::string name :
        {"llama2", "mistral", "qwen2", "qwen3", "smollm3", "olmo2", "olmo3", "granite", "gemma3", "ministral3",
-        "ministral3_window", "phi3", "phi3_window", "qwen3_moe", "olmoe"}) {
+        "ministral3_window", "phi3", "phi3_window", "qwen3_moe", "olmoe", "lfm2"}) {
     const auto config = parse_model_config(golden(name + "/config.json"), "config.json");
     const auto header = parse_safetensors_header(golden(name + "/model.safetensors"), name);
     std::int64_t elements = 0;
@@ -257,6 +257,7 @@ TEST(ModelConfig, AcceptsTheNewerSpellingOfRotaryParametersAndListsOfEndTokens) 
 void add_layers_and_scales(ModelConfig& config) {
   const ModelFamily& family = *find_model_family(config.family);
   if (family.windows) config.window = 7;
+  if (family.attention_every > 0) config.layers = {{.convolution = true}, {}, {}};
   if (family.unrotated_every > 0) config.layers = {{.rotated = false}, {.rotated = true}, {.rotated = false}};
   if (family.full_every > 0) {
     config.layers = {{.windowed = true}, {.windowed = false}, {.windowed = true}};
@@ -281,6 +282,18 @@ void add_layers_and_scales(ModelConfig& config) {
   config.embedding_scale = 12;
   config.residual_scale = 0.22;
   config.logits_divisor = 8;
+}
+
+TEST(ModelConfig, OfRandomWeightsWithoutAWindowComesBackFromItsOwnJson) {
+  for (const std::string& family : model_family_names()) {
+    ModelConfig config{.family = family, .vocab_size = 50, .num_layers = 12};
+    if (find_model_family(family)->experts) config.num_experts = config.experts_per_token = 2;
+    const auto read = parse_model_config(model_config_json(config, "float32"), "config.json");
+    ASSERT_TRUE(read.ok()) << read.error().message;
+    EXPECT_EQ(read->window, 0) << family;
+    for (int layer = 0; layer < config.num_layers; ++layer)
+      EXPECT_EQ(read->layer_kind(layer), config.layer_kind(layer)) << family << ", layer " << layer;
+  }
 }
 
 TEST(ModelConfig, ComesBackFromItsOwnJson) {

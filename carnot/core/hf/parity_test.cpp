@@ -35,7 +35,7 @@ class Recorded {
 const auto kCases = ::testing::Values("llama2", "llama3", "llama_linear", "mistral", "qwen2", "qwen2_yarn", "qwen3",
                                       "qwen3_window", "mistral_window", "smollm3", "olmo2", "olmo3", "granite",
                                       "gemma3", "ministral3", "ministral3_window", "phi3", "phi3_window", "phi3_long",
-                                      "qwen3_moe", "qwen3_moe_window", "olmoe");
+                                      "qwen3_moe", "qwen3_moe_window", "olmoe", "lfm2");
 
 /// Relative to the largest expected value.
 void expect_close(const at::Tensor& got, const Recorded& recorded, const std::string& name, double bound) {
@@ -62,7 +62,7 @@ INSTANTIATE_TEST_SUITE_P(Families, Parity,
 /// Products with fixed vectors from the right and from the left, as recorded.
 at::Tensor digest(const at::Tensor& gradient) {
   if (gradient.dim() == 1) return gradient;
-  const at::Tensor g = gradient.to(at::kDouble);
+  const at::Tensor g = gradient.to(at::kDouble).flatten(1);
   const auto weights = [](std::int64_t size) { return at::cos(1 + at::arange(size, at::kDouble)); };
   return at::cat({g.matmul(weights(g.size(1))), weights(g.size(0)).matmul(g)});
 }

@@ -7,10 +7,14 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 
 #include "carnot/core/base/file.h"
+#include "carnot/core/base/log.h"
+#include "carnot/core/base/strings.h"
 #include "carnot/core/hf/model_config_file.h"
 #include "carnot/core/hf/safetensors.h"
+#include "carnot/core/hf/text_part.h"
 
 namespace carnot {
 namespace {
@@ -24,14 +28,17 @@ constexpr FusedProjection kFusedProjections[] = {{"q_proj", "qkv_proj"},
                                                  {"gate_proj", "gate_up_proj"},
                                                  {"up_proj", "gate_up_proj"}};
 
+/// The name with the first part of it replaced that is followed by a dot.
+std::optional<std::string> with_part(const std::string& name, std::string_view part, std::string_view by) {
+  const std::size_t found = name.find(std::string(part) + ".");
+  if (found == std::string::npos) return std::nullopt;
+  return name.substr(0, found) + std::string(by) + name.substr(found + part.size());
+}
+
 /// "model.layers.0.self_attn.qkv_proj.weight" for "model.layers.0.self_attn.q_proj.weight".
-std::string name_in_file(const std::string& name) {
-  for (const FusedProjection& fused : kFusedProjections) {
-    const std::string part = "." + std::string(fused.name) + ".";
-    const std::size_t found = name.find(part);
-    if (found != std::string::npos)
-      return name.substr(0, found + 1) + std::string(fused.whole) + name.substr(found + part.size() - 1);
-  }
+std::string fused(const std::string& name) {
+  for (const FusedProjection& projection : kFusedProjections)
+    if (const auto whole = with_part(name, projection.name, projection.whole)) return *whole;
   return name;
 }
 
@@ -57,11 +64,17 @@ std::string_view fused_name(std::string_view projection) {
   return {};
 }
 
+std::string name_in_files(const ModelFamily& family, const std::string& name) {
+  for (const auto& [ours, theirs] : family.names_in_files)
+    if (const auto renamed = with_part(name, ours, theirs)) return *renamed;
+  return name;
+}
+
 std::vector<StoredWeight> stored_weights(const Model& model) {
-  const bool fused = find_model_family(model.config().family)->fused_projections;
+  const ModelFamily& family = *find_model_family(model.config().family);
   std::vector<StoredWeight> all;
   for (const NamedTensor& weight : model.parameters()) {
-    const std::string name = fused ? name_in_file(weight.name) : weight.name;
+    const std::string name = family.fused_projections ? fused(weight.name) : name_in_files(family, weight.name);
     if (all.empty() || all.back().name != name) all.push_back({name, {}});
     all.back().parts.push_back(weight.tensor);
   }
@@ -143,8 +156,11 @@ Result<ModelConfig> load_model_config(const std::filesystem::path& folder) {
 Result<Model> load_model(const std::filesystem::path& folder, const at::TensorOptions& options) {
   CARNOT_ASSIGN_OR_RETURN(const auto config, load_model_config(folder));
   CARNOT_ASSIGN_OR_RETURN(const auto file, read_model_tensors(folder));
+  const TextPart text = text_part(file.tensors);
   Model model = Model::uninitialised(config, options);
-  CARNOT_RETURN_IF_ERROR(load_weights(model, file.tensors, folder.string()));
+  CARNOT_RETURN_IF_ERROR(load_weights(model, text.tensors, folder.string()));
+  if (!text.left_out.empty())
+    log_info(folder.string() + ": only the text part is loaded, without " + join(text.left_out));
   return model;
 }
 

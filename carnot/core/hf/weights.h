@@ -19,6 +19,9 @@ struct TensorShape {
 Result<std::vector<at::Tensor>> find_tensors(const std::vector<TensorShape>& wanted,
                                              const std::vector<NamedTensor>& from, const std::string& where);
 
+/// A weight's or adapter's name in the family's files.
+std::string name_in_files(const ModelFamily& family, const std::string& name);
+
 /// One tensor of a Hugging Face file: a weight of the model, or several of the same width, one behind the other, as
 /// ModelFamily::fused_projections says.
 struct StoredWeight {
@@ -45,7 +48,8 @@ std::string_view fused_name(std::string_view projection);
 /// Copies a file's tensors into a model's weights, as copy_tensors does; copies are ignored.
 Status load_weights(const Model& model, const std::vector<NamedTensor>& tensors, const std::string& where);
 
-/// config.json and weights of a Hugging Face folder, converted to the dtype and device of `options`.
+/// config.json and weights of a Hugging Face folder, converted to the dtype and device of `options`; of a model with
+/// other parts, such as a vision tower, those of the text, and the log names the others.
 Result<Model> load_model(const std::filesystem::path& folder, const at::TensorOptions& options);
 
 }  // namespace carnot

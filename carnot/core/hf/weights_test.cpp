@@ -8,6 +8,7 @@
 #include <map>
 
 #include "carnot/core/base/file.h"
+#include "carnot/core/base/log.h"
 #include "carnot/core/hf/model_config_file.h"
 #include "carnot/core/hf/safetensors.h"
 #include "testing/packed_batch.h"
@@ -95,7 +96,7 @@ TEST_P(SavedWeightsOf, AreTheSameBitsWhenLoadedAgain) {
 TEST(Weights, OfTransformersCheckpointsAreWrittenAsTheyWereRead) {
   const fs::path folder = fs::temp_directory_path() / ("carnot_rewritten_weights_test_" + std::to_string(::getpid()));
   fs::create_directories(folder);
-  for (const std::string recorded : {"phi3", "phi3_window", "qwen3_moe", "qwen3_moe_window", "olmoe"}) {
+  for (const std::string recorded : {"phi3", "phi3_window", "qwen3_moe", "qwen3_moe_window", "olmoe", "lfm2"}) {
     const auto first = load_model(kGoldenModels + recorded, at::TensorOptions(at::kBFloat16));
     ASSERT_TRUE(write_safetensors(folder / "model.safetensors", file_tensors(stored_weights(*first))).ok());
     ASSERT_TRUE(write_file_atomically(folder / "config.json", model_config_json(first->config(), "bfloat16")).ok());
@@ -108,6 +109,29 @@ TEST(Weights, OfTransformersCheckpointsAreWrittenAsTheyWereRead) {
     for (const NamedTensor& named : from) EXPECT_TRUE(at::equal(named.tensor, written.at(named.name))) << named.name;
   }
   fs::remove_all(folder);
+}
+
+/// Saved by transformers 5 and 4, which name tensors differently (tools/golden/vision_checkpoints.py).
+TEST(Weights, OfAModelWithAVisionTowerAreThoseOfItsText) {
+  const at::NoGradGuard no_grad;
+  for (const std::string name : {"gemma3_5", "gemma3_4", "mistral3_5", "mistral3_4", "ministral3_5", "smolvlm_5"}) {
+    const std::string folder = source_path("tests/golden/vision/") + name;
+    std::vector<std::string> messages;
+    const LogSink before = set_log_sink([&](LogLevel, const std::string& message) { messages.push_back(message); });
+    const auto model = load_model(folder, at::TensorOptions(at::kDouble));
+    set_log_sink(before);
+    ASSERT_TRUE(model.ok()) << model.error().message;
+    const std::string tower = name == "smolvlm_5" ? "vision_model" : "vision_tower";
+    ASSERT_EQ(messages.size(), 1u);
+    EXPECT_NE(messages[0].find(tower), std::string::npos) << messages[0];
+    const auto expected = read_safetensors(folder + "/expected.safetensors");
+    std::map<std::string, at::Tensor> values;
+    for (const NamedTensor& named : expected->tensors) values[named.name] = named.tensor;
+    const int count = static_cast<int>(values.at("tokens").numel());
+    const at::Tensor logits =
+        model->logits(model->hidden(values.at("tokens"), at::arange(count), PackedAttention{.offsets = {0, count}}));
+    EXPECT_LT((logits - values.at("logits")).abs().max().item<double>(), 1e-12) << name;
+  }
 }
 
 class WeightsOf : public ::testing::TestWithParam<std::string> {};

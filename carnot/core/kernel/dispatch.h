@@ -126,6 +126,17 @@ struct StorageTable {
   /// The same with gelu in its approximation by tanh.
   void (*geglu)(std::int64_t n, const S* gate, const S* up, S* out);
   void (*geglu_backward)(std::int64_t n, const S* dout, const S* gate, const S* up, S* dgate, S* dup);
+
+  /// out = x y
+  void (*multiply)(std::int64_t n, const S* x, const S* y, S* out);
+  void (*multiply_backward)(std::int64_t n, const T* dout, const S* x, const S* y, S* dx, S* dy);
+
+  /// out = gate * sum over taps of rows[tap] * weights[tap * stride ...], in their order; a null row is one of zeros.
+  void (*convolve)(std::int64_t n, int taps, const S* const* rows, const T* weights, std::int64_t stride, const S* gate,
+                   S* out);
+  /// dgate (written), drows and dweights (added to) of the above; drows[tap] is not used where rows[tap] is null.
+  void (*convolve_backward)(std::int64_t n, int taps, const S* const* rows, const T* weights, std::int64_t stride,
+                            const S* gate, const S* dout, T* const* drows, T* dweights, S* dgate);
 };
 
 /// The widest tables that this processor supports and kernel/kernel_choice.h allows.

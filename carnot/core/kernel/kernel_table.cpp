@@ -2,6 +2,7 @@
 // and CARNOT_ROW_TILE set.
 #include "carnot/core/kernel/attention/tiles.h"
 #include "carnot/core/kernel/dispatch.h"
+#include "carnot/core/kernel/elementwise/convolution.h"
 #include "carnot/core/kernel/elementwise/rows.h"
 #include "carnot/core/kernel/gemm/tile.h"
 #include "carnot/core/kernel/kernel_tables.h"
@@ -42,7 +43,11 @@ constexpr StorageTable<S> storage() {
           .swiglu = swiglu<S>,
           .swiglu_backward = swiglu_backward<S>,
           .geglu = geglu<S>,
-          .geglu_backward = geglu_backward<S>};
+          .geglu_backward = geglu_backward<S>,
+          .multiply = multiply<S>,
+          .multiply_backward = multiply_backward<S>,
+          .convolve = convolve<S>,
+          .convolve_backward = convolve_backward<S>};
 }
 
 }  // namespace

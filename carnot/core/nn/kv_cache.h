@@ -1,8 +1,9 @@
-// nn/kv_cache.h -- the tensors of the KV cache: keys and values of every layer, block by block.
+// nn/kv_cache.h -- the tensors of the KV cache: what every layer keeps of each position, block by block.
 //
 // carnot/core/cache tracks which sequence owns which block; here blocks are numbers. A block holds kBlockTokens
 // positions. Keys are stored transposed inside a block ([head_dim][token]), so that the scores of one query with a
-// block are a sum of vectors; values are stored [token][head_dim].
+// block are a sum of vectors; values are stored [token][head_dim]. A short convolution keeps one row of hidden_size
+// numbers of a position as values, and no keys.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -36,9 +37,9 @@ class KvCache {
   /// Whether a cache of this size is returned: taking the pages of a small one again would cost more than it holds.
   static bool is_given_back(std::int64_t bytes) { return bytes >= static_cast<std::int64_t>(kMappedBytes); }
 
-  /// [num_blocks, kv_heads, head_dim, kBlockTokens]
+  /// [num_blocks, kv_heads, head_dim, kBlockTokens]; undefined of a convolution
   const at::Tensor& keys(int layer) const { return keys_[layer]; }
-  /// [num_blocks, kv_heads, kBlockTokens, head_dim]
+  /// [num_blocks, kv_heads, kBlockTokens, head_dim]; of a convolution [num_blocks, 1, kBlockTokens, hidden_size]
   const at::Tensor& values(int layer) const { return values_[layer]; }
 
   /// Copies the content of one block to another, in every layer (a shared block is copied before it is written).
@@ -46,6 +47,9 @@ class KvCache {
 
  private:
   bool is_large_on_cpu() const;
+  /// use(tensor) for each of them.
+  template <class Use>
+  void for_each(const Use& use) const;
 
   int num_blocks_;
   bool taken_ = false;

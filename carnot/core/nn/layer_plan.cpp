@@ -47,6 +47,7 @@ ModelPlan model_plan(const ModelConfig& config) {
     const LayerKind kind = config.layer_kind(i);
     LayerPlan& layer = plan.layers.emplace_back(common);
     layer.index = i;
+    layer.convolution = kind.convolution ? config.convolution_width : 0;
     layer.window = kind.windowed ? config.window : 0;
     layer.unrotated = config.head_dim - (kind.rotated ? config.rotary_dim() : 0);
     layer.rotary = kind.windowed && own_angles ? 1 : 0;

@@ -26,6 +26,7 @@ struct RotarySettings {
 
 struct LayerPlan {
   int index = 0;
+  int convolution = 0;  ///< width of the short convolution in place of attention; 0: attention
   // Attention:
   int window = 0;          ///< positions that a row sees, its own included; 0: all up to its own
   int unrotated = 0;       ///< last numbers of a head that are not rotated

@@ -31,7 +31,8 @@ at::Tensor uniform(at::IntArrayRef shape, double bound, std::uint64_t seed, cons
 }  // namespace
 
 const at::Tensor& Model::Layer::weight(Projection projection) const {
-  const std::array<const at::Tensor*, kProjectionNames.size()> all{&query, &key, &value, &output, &gate, &up, &down};
+  const std::array<const at::Tensor*, kProjectionNames.size()> all{&input,  &query, &key, &value,
+                                                                   &output, &gate,  &up,  &down};
   return *all[static_cast<std::size_t>(projection)];
 }
 
@@ -41,7 +42,8 @@ void Model::for_each_projection(Layers& layers, const Use& use) {
     auto& layer = layers[i];
     const std::string prefix = "model.layers." + std::to_string(i) + ".";
     for (std::size_t p = 0; p < kProjectionNames.size(); ++p) {
-      const std::string block = p < static_cast<std::size_t>(Projection::Gate) ? "self_attn." : "mlp.";
+      const std::string mixer = layer.convolution.defined() ? "conv." : "self_attn.";
+      const std::string block = p < static_cast<std::size_t>(Projection::Gate) ? mixer : "mlp.";
       const auto projection = static_cast<Projection>(p);
       if (!layer.weight(projection).defined()) continue;
       use(prefix + block + std::string(kProjectionNames[p]), projection, layer.weight(projection), layer.adapters[p]);

@@ -11,16 +11,17 @@
 
 namespace carnot {
 
-/// The projections of a layer that can have an adapter.
-enum class Projection : std::size_t { Query, Key, Value, Output, Gate, Up, Down };
-inline constexpr std::array<std::string_view, 7> kProjectionNames = {"q_proj",    "k_proj",  "v_proj",   "o_proj",
-                                                                     "gate_proj", "up_proj", "down_proj"};
+/// The projections of a layer that can have an adapter: a short convolution's input; those of attention, of which a
+/// convolution has the output; the MLP's.
+enum class Projection : std::size_t { Input, Query, Key, Value, Output, Gate, Up, Down };
+inline constexpr std::array<std::string_view, 8> kProjectionNames = {"in_proj", "q_proj",    "k_proj",  "v_proj",
+                                                                     "o_proj",  "gate_proj", "up_proj", "down_proj"};
 
 /// `lora.*`
 struct LoraOptions {
   int rank = 0;  ///< 0: no adapters; all weights are trained
   double alpha = 16;
-  std::vector<std::string> targets{kProjectionNames.begin(), kProjectionNames.end()};
+  std::vector<std::string> targets{kProjectionNames.begin() + 1, kProjectionNames.end()};  ///< all but in_proj
 
   double scale() const { return alpha / rank; }
 

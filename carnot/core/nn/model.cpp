@@ -13,6 +13,7 @@
 #include "carnot/core/nn/recompute.h"
 #include "carnot/core/nn/rotary.h"
 #include "carnot/core/nn/self_attention.h"
+#include "carnot/core/nn/short_convolution.h"
 
 namespace carnot {
 namespace {
@@ -48,22 +49,19 @@ struct ModelWorkspace {
   std::vector<RotaryTable> rotary;  // of ModelPlan::rotary
 };
 
-Model::Layer Model::make_layer(const LayerPlan& plan, const at::TensorOptions& options) const {
-  const std::int64_t h = config_.hidden_size, f = plan.mlp_width, d = config_.head_dim;
+void Model::make_mixer(const LayerPlan& plan, const at::TensorOptions& options, Layer& layer) const {
+  const std::int64_t h = config_.hidden_size, d = config_.head_dim;
   const std::int64_t q = config_.num_heads * d, kv = config_.num_kv_heads * d;
-  Layer layer{.query = zeros({q, h}, options),
-              .key = zeros({kv, h}, options),
-              .value = zeros({kv, h}, options),
-              .output = zeros({h, q}, options)};
-  if (plan.experts > 0) layer.router = zeros({plan.experts, h}, options);
-  const auto matrix = [&] { return zeros({f, h}, options); };
-  for (int e = 0; e < plan.experts; ++e)
-    layer.experts.push_back({.gate = matrix(), .up = matrix(), .down = zeros({h, f}, options)});
-  if (plan.experts == 0) {
-    layer.gate = matrix();
-    layer.up = matrix();
-    layer.down = zeros({h, f}, options);
+  if (plan.convolution > 0) {
+    layer.input = zeros({3 * h, h}, options);
+    layer.convolution = zeros({h, 1, plan.convolution}, options);
+    layer.output = zeros({h, h}, options);
+    return;
   }
+  layer.query = zeros({q, h}, options);
+  layer.key = zeros({kv, h}, options);
+  layer.value = zeros({kv, h}, options);
+  layer.output = zeros({h, q}, options);
   if (config_.attention_bias()) {
     layer.query_bias = zeros({q}, options);
     layer.key_bias = zeros({kv}, options);
@@ -73,6 +71,21 @@ Model::Layer Model::make_layer(const LayerPlan& plan, const at::TensorOptions& o
     const bool whole = plan.query_key_norm == QueryKeyNorm::Whole;
     layer.query_norm = zeros({whole ? q : d}, options);
     layer.key_norm = zeros({whole ? kv : d}, options);
+  }
+}
+
+Model::Layer Model::make_layer(const LayerPlan& plan, const at::TensorOptions& options) const {
+  const std::int64_t h = config_.hidden_size, f = plan.mlp_width;
+  Layer layer;
+  make_mixer(plan, options, layer);
+  if (plan.experts > 0) layer.router = zeros({plan.experts, h}, options);
+  const auto matrix = [&] { return zeros({f, h}, options); };
+  for (int e = 0; e < plan.experts; ++e)
+    layer.experts.push_back({.gate = matrix(), .up = matrix(), .down = zeros({h, f}, options)});
+  if (plan.experts == 0) {
+    layer.gate = matrix();
+    layer.up = matrix();
+    layer.down = zeros({h, f}, options);
   }
   const auto norm = [&](std::string_view name) { return name.empty() ? at::Tensor() : zeros({h}, options); };
   layer.before_attention = norm(plan.norms.before_attention);
@@ -105,7 +118,9 @@ Model::Model(const ModelConfig& config, std::uint64_t seed, const at::TensorOpti
       weight.tensor.fill_(1 - plan_.norm_offset);
     } else {
       const bool into_residual = ends_with(weight.name, "o_proj.weight") || ends_with(weight.name, "down_proj.weight");
-      fill_normal(weight.tensor, seed, weight.name, into_residual ? residual_std : init_std);
+      const double of_taps = 1 / std::sqrt(static_cast<double>(config_.convolution_width));
+      const double of_matrix = into_residual ? residual_std : init_std;
+      fill_normal(weight.tensor, seed, weight.name, weight.tensor.dim() == 3 ? of_taps : of_matrix);
     }
   }
 }
@@ -152,16 +167,30 @@ at::Tensor Model::norm_and_linear(const at::Tensor& x_TH, const at::Tensor& norm
   return linear(input(), weights, workspace_->packed, kernels_, input);
 }
 
-at::Tensor Model::layer_output(int index, const at::Tensor& x_TH, const at::Tensor& positions_T,
+at::Tensor Model::mixer_output(int index, const at::Tensor& x_TH, const at::Tensor& positions_T,
                                const AttentionPlan& plan) const {
   const Layer& layer = layers_[index];
   const LayerPlan& what = plan_.layers[index];
+  if (what.convolution > 0) {
+    const at::Tensor bcx = norm_and_linear(x_TH, layer.before_attention, weights_of(layer, {Projection::Input}));
+    const auto convolved = [bcx, weight = layer.convolution, plan, index, kernels = kernels_] {
+      return short_convolution(bcx, weight, plan, index, kernels);
+    };
+    return linear(convolved(), weights_of(layer, {Projection::Output}), workspace_->packed, kernels_, convolved);
+  }
   const at::Tensor qkv = norm_and_linear(x_TH, layer.before_attention,
                                          weights_of(layer, {Projection::Query, Projection::Key, Projection::Value}));
   const at::Tensor mixed = self_attention(config_, what, qkv, {layer.query_norm, layer.key_norm, plan_.norm_offset},
                                           workspace_->rotary[what.rotary], positions_T, plan, kernels_);
-  const at::Tensor attended = linear(mixed, weights_of(layer, {Projection::Output}), workspace_->packed, kernels_);
-  const at::Tensor x = x_TH + scaled(normed(attended, layer.after_attention), what.residual_scale);
+  return linear(mixed, weights_of(layer, {Projection::Output}), workspace_->packed, kernels_);
+}
+
+at::Tensor Model::layer_output(int index, const at::Tensor& x_TH, const at::Tensor& positions_T,
+                               const AttentionPlan& plan) const {
+  const Layer& layer = layers_[index];
+  const LayerPlan& what = plan_.layers[index];
+  const at::Tensor mixed = mixer_output(index, x_TH, positions_T, plan);
+  const at::Tensor x = x_TH + scaled(normed(mixed, layer.after_attention), what.residual_scale);
   return x + scaled(normed(mlp_output(index, x), layer.after_mlp), what.residual_scale);
 }
 
@@ -222,7 +251,11 @@ void Model::keep_packed_weights_alone() {
   if (kernels_ == KernelChoice::Portable || !own_kernels_take(embedding_)) return;
   const at::NoGradGuard no_grad;
   for (const Layer& layer : layers_) {
-    std::vector<std::vector<at::Tensor>> products = {{layer.query, layer.key, layer.value}, {layer.output}};
+    std::vector<std::vector<at::Tensor>> products = {{layer.output}};
+    if (layer.input.defined())
+      products.push_back({layer.input});
+    else
+      products.push_back({layer.query, layer.key, layer.value});
     if (layer.gate.defined()) products.insert(products.end(), {{layer.gate, layer.up}, {layer.down}});
     for (const ExpertWeights& expert : layer.experts)
       products.insert(products.end(), {{expert.gate, expert.up}, {expert.down}});
@@ -254,7 +287,9 @@ std::vector<NamedTensor> Model::parameters() const {
     list(prefix + "self_attn.v_proj.bias", layer.value_bias);
     list(prefix + "self_attn.q_norm.weight", layer.query_norm);
     list(prefix + "self_attn.k_norm.weight", layer.key_norm);
-    list(prefix + "self_attn.o_proj.weight", layer.output);
+    list(prefix + "conv.in_proj.weight", layer.input);
+    list(prefix + "conv.conv.weight", layer.convolution, true);
+    list(prefix + (layer.input.defined() ? "conv" : "self_attn") + ".o_proj.weight", layer.output);
     list_norm(norms.after_attention, layer.after_attention);
     list_norm(norms.before_mlp, layer.before_mlp);
     list(prefix + "mlp.gate_proj.weight", layer.gate);

@@ -24,9 +24,9 @@
 namespace carnot {
 
 struct NamedTensor {
-  std::string name{};  ///< Hugging Face's: "model.layers.0.self_attn.q_proj.weight"
+  std::string name{};  ///< Llama's in Hugging Face's files: "model.layers.0.self_attn.q_proj.weight"
   at::Tensor tensor{};
-  bool is_table = false;  ///< embedding or head: a row per token, or the critic's one
+  bool is_table = false;  ///< not a map: embedding or head, a row per token or the critic's one; a row per channel
 };
 
 /// Marks a weight as trained or frozen. The gradient of a bfloat16 weight is kept in float32: if it were rounded to
@@ -73,7 +73,7 @@ class Model {
   /// [T, V], at temperature 1.
   at::Tensor logits(const at::Tensor& hidden_TH) const;
 
-  /// Every weight once, in a fixed order, by its Hugging Face name; a tied head is not listed twice.
+  /// Every weight once, in a fixed order; a tied head is not listed twice.
   std::vector<NamedTensor> parameters() const;
 
   /// Adds adapters to the projections that `lora` names; from then on, only they are trained. A is drawn as in PEFT,
@@ -120,8 +120,9 @@ class Model {
  private:
   struct Layer {
     at::Tensor query{}, key{}, value{}, query_bias{}, key_bias{}, value_bias{}, query_norm{}, key_norm{}, output{};
-    at::Tensor gate{}, up{}, down{};  // undefined where the MLP is a mixture of experts
-    at::Tensor router{};              // else undefined
+    at::Tensor input{}, convolution{};  // in place of query, key, value and their norms
+    at::Tensor gate{}, up{}, down{};    // undefined where the MLP is a mixture of experts
+    at::Tensor router{};                // else undefined
     std::vector<ExpertWeights> experts{};
     at::Tensor before_attention{}, after_attention{}, before_mlp{}, after_mlp{};  // norms
     std::array<Adapter, kProjectionNames.size()> adapters{};
@@ -133,12 +134,16 @@ class Model {
 
   explicit Model(const ModelConfig& config) : config_(config), plan_(model_plan(config)) {}
   Layer make_layer(const LayerPlan& plan, const at::TensorOptions& options) const;
+  void make_mixer(const LayerPlan& plan, const at::TensorOptions& options, Layer& layer) const;
   at::Tensor embedded(const at::Tensor& tokens_T) const;
   at::Tensor layer_output(int index, const at::Tensor& x_TH, const at::Tensor& positions_T,
                           const AttentionPlan& plan) const;
   /// The layer's weights of projections that share their input.
   LinearWeights weights_of(const Layer& layer, std::initializer_list<Projection> projections) const;
   ExpertProducts products_of(const ExpertWeights& expert) const;
+  /// Of attention or what takes its place.
+  at::Tensor mixer_output(int index, const at::Tensor& x_TH, const at::Tensor& positions_T,
+                          const AttentionPlan& plan) const;
   at::Tensor mlp_output(int index, const at::Tensor& x_TH) const;
   /// Calls use(name, projection, weight, adapter) for every matrix that can have an adapter. Defined where it is used.
   template <class Layers, class Use>

@@ -74,6 +74,9 @@ void check_layers(const ModelConfig& config, const Expect& expect) {
   expect(config.window_rope_theta >= 0, "the rotary base of windowed layers is below 0");
   expect(config.attention_scale >= 0, "the scale of attention is below 0");
   expect(config.logits_divisor > 0, "the divisor of logits is not above 0");
+  expect(config.convolution_width > 0 && config.convolution_width <= kMaxConvolutionTaps,
+         "convolution_width is " + std::to_string(config.convolution_width) + ", expected a number from 1 to " +
+             std::to_string(kMaxConvolutionTaps));
 }
 
 template <class Expect>
@@ -100,7 +103,14 @@ LayerKind ModelConfig::layer_kind(int layer) const {
   const auto last_of = [&](int every) { return every > 0 && (layer + 1) % every == 0; };
   return {.rotated = !last_of(row.unrotated_every),
           .windowed = row.windows && window > 0 && !last_of(row.full_every),
-          .experts = row.experts};
+          .experts = row.experts,
+          .convolution = row.attention_every > 0 && !last_of(row.attention_every)};
+}
+
+std::int64_t ModelConfig::num_convolutions() const {
+  std::int64_t count = 0;
+  for (int layer = 0; layer < num_layers; ++layer) count += layer_kind(layer).convolution;
+  return count;
 }
 
 std::int64_t ModelConfig::num_expert_layers() const {
@@ -117,12 +127,14 @@ std::int64_t ModelConfig::num_parameters() const {
   if (query_key_norm() == QueryKeyNorm::Head) head_norms = Saturating(2) * head_dim;
   if (query_key_norm() == QueryKeyNorm::Whole) head_norms = queries + keys;
   const Saturating norms = norm_names(find_model_family(family)->norms).count() * hidden;
-  const Saturating layer = attention + biases + head_norms + norms;
-  const Saturating with_experts = num_expert_layers();
+  const Saturating convolution = hidden * (4 * hidden + convolution_width);
+  const Saturating with_experts = num_expert_layers(), convolutions = num_convolutions();
   const Saturating mlps = (num_layers - with_experts) * 3 * hidden * intermediate_size +
                           with_experts * num_experts * (3 * hidden * expert_width() + hidden);
+  const Saturating mixers =
+      (num_layers - convolutions) * (attention + biases + head_norms) + convolutions * convolution;
   const Saturating embedding = Saturating(vocab_size) * hidden;
-  return (embedding * (tied_head ? 1 : 2) + num_layers * layer + mlps + hidden).value();
+  return (embedding * (tied_head ? 1 : 2) + mixers + num_layers * norms + mlps + hidden).value();
 }
 
 void ModelConfig::fields(FieldVisitor& visit) {
@@ -136,6 +148,7 @@ void ModelConfig::fields(FieldVisitor& visit) {
   visit.field("rope_theta", rope_theta, "base of the rotary embedding's wavelengths", above(0));
   visit.field("rms_norm_epsilon", rms_norm_epsilon, "added to the mean square in RMSNorm", above(0));
   visit.field("window", window, "positions that windowed layers see; 0: all", at_least(0));
+  visit.field("convolution_width", convolution_width, "positions that a short convolution sums over", at_least(1));
   visit.field("num_experts", num_experts, "experts of a layer, in families that have them", at_least(0));
   visit.field("experts_per_token", experts_per_token, "experts that compute each token", at_least(0));
   visit.field("expert_size", expert_size, "width of one expert's gated MLP; 0: intermediate_size", at_least(0));

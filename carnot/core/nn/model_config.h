@@ -1,7 +1,7 @@
 // nn/model_config.h -- the shape of a decoder, in the terms of Hugging Face's config.json. No LibTorch.
 //
-// One decoder: grouped-query attention, rotary positions, RMSNorm, gated MLP or experts. nn/layer_plan.h resolves what
-// a config and its family's row say to what each layer computes.
+// One decoder: grouped-query attention or short convolutions, rotary positions, RMSNorm, gated MLP or experts.
+// nn/layer_plan.h resolves what a config and its family's row say to what each layer computes.
 #pragma once
 
 #include <algorithm>
@@ -41,11 +41,15 @@ struct RotaryScaling {
 
 /// How a layer differs from other layers.
 struct LayerKind {
-  bool rotated = true;    ///< has rotary positions
-  bool windowed = false;  ///< sees ModelConfig::window positions
-  bool experts = false;   ///< its MLP is a mixture of experts
+  bool rotated = true;       ///< has rotary positions
+  bool windowed = false;     ///< sees ModelConfig::window positions
+  bool experts = false;      ///< its MLP is a mixture of experts
+  bool convolution = false;  ///< has a short convolution in place of attention
   bool operator==(const LayerKind&) const = default;
 };
+
+/// The widest short convolution.
+inline constexpr int kMaxConvolutionTaps = 16;
 
 struct ModelConfig {
   std::string family = "qwen2";  ///< Hugging Face's model_type; a name of nn/model_family.h
@@ -79,6 +83,8 @@ struct ModelConfig {
   int expert_size = 0;           ///< width of one expert's gated MLP; 0: intermediate_size
   bool normalise_top_k = false;  ///< the probabilities of a token's experts are divided by their sum
 
+  int convolution_width = 3;  ///< positions that a short convolution sums over, its own included
+
   /// The family's properties. REQUIRES: a known family.
   bool attention_bias() const { return find_model_family(family)->query_key_value_bias; }
   QueryKeyNorm query_key_norm() const { return find_model_family(family)->query_key_norm; }
@@ -86,6 +92,7 @@ struct ModelConfig {
   int rotary_dim() const { return static_cast<int>(head_dim * std::clamp(rotary_share, 0.0, 1.0)); }
   int expert_width() const { return expert_size > 0 ? expert_size : intermediate_size; }
   std::int64_t num_expert_layers() const;
+  std::int64_t num_convolutions() const;
 
   /// Saturates at the largest 64-bit number.
   std::int64_t num_parameters() const;

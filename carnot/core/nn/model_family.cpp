@@ -3,9 +3,16 @@
 namespace carnot {
 namespace {
 
+constexpr NameInFiles kLfm2Names[] = {
+    {"self_attn.o_proj", "self_attn.out_proj"},    {"self_attn.q_norm", "self_attn.q_layernorm"},
+    {"self_attn.k_norm", "self_attn.k_layernorm"}, {"conv.o_proj", "conv.out_proj"},
+    {"mlp.gate_proj", "feed_forward.w1"},          {"mlp.up_proj", "feed_forward.w3"},
+    {"mlp.down_proj", "feed_forward.w2"},          {"input_layernorm", "operator_norm"},
+    {"post_attention_layernorm", "ffn_norm"},      {"model.norm", "model.embedding_norm"}};
+
 /// Llama 2 and 3.x; Mistral; Qwen2 and Qwen2.5; Qwen3: defaults as in transformers 4.57. SmolLM3; OLMo 2 and 3; Granite
-/// 3; the text parts of Gemma 3 and Ministral 3; Phi-3 to Phi-4-mini; Qwen3's mixtures of experts and OLMoE: as in
-/// transformers 5.23.
+/// 3; the text parts of Gemma 3 and Ministral 3; Phi-3 to Phi-4-mini; Qwen3's mixtures of experts and OLMoE; LFM2: as
+/// in transformers 5.23.
 constexpr ModelFamily kModelFamilies[] = {
     {.name = "llama", .architecture = "LlamaForCausalLM", .max_positions = 2048, .bos_token = 1, .eos_token = 2},
     {.name = "mistral",
@@ -67,6 +74,8 @@ constexpr ModelFamily kModelFamilies[] = {
      .scales_by_root_width = true,
      .full_every = 6,
      .windows = true,
+     .vocab_size = 262208,
+     .heads = 8,
      .kv_heads = 4,
      .head_dim = 256,
      .sliding_window = 4096,
@@ -112,6 +121,19 @@ constexpr ModelFamily kModelFamilies[] = {
      .max_positions = 4096,
      .eos_token = 50279,
      .pad_token = 1},
+    {.name = "lfm2",
+     .architecture = "Lfm2ForCausalLM",
+     .query_key_norm = QueryKeyNorm::Head,
+     .attention_every = 3,
+     .kv_heads = 8,
+     .rope_theta = 1000000,
+     .rms_norm_epsilon = 1e-5,
+     .tied_head = true,
+     .max_positions = 128000,
+     .bos_token = 1,
+     .eos_token = 2,
+     .pad_token = 0,
+     .names_in_files = kLfm2Names},
 };
 
 }  // namespace

@@ -19,6 +19,11 @@ enum class QueryKeyNorm { None, Head, Whole };
 /// Of the MLP's gate.
 enum class Activation { Silu, GeluTanh };
 
+/// Where a family's files name a part of a weight differently than NamedTensor does.
+struct NameInFiles {
+  std::string_view ours{}, theirs{};
+};
+
 struct ModelFamily {
   std::string_view name{};          ///< Hugging Face's model_type
   std::string_view architecture{};  ///< the class that transformers loads
@@ -37,8 +42,11 @@ struct ModelFamily {
   int full_every = 0;       ///< the last of so many layers sees all positions, the others a window; 0: see windows
   bool windows = false;     ///< layers see a window if config.json has one
   bool experts = false;     ///< the MLP is a mixture of experts, except in layers that config.json makes dense
+  int attention_every = 0;  ///< the last of so many layers has attention, the others short convolutions; 0: all have
 
   // Defaults for keys missing from config.json:
+  int vocab_size = 0;      ///< 0: the key is required
+  int heads = 0;           ///< the same
   int kv_heads = 0;        ///< 0: as many as attention heads
   int head_dim = 0;        ///< 0: hidden_size / attention heads
   int sliding_window = 0;  ///< 0: none
@@ -50,6 +58,8 @@ struct ModelFamily {
   int bos_token = -1;  ///< -1: none
   int eos_token = -1;
   int pad_token = -1;
+
+  std::span<const NameInFiles> names_in_files{};
 };
 
 std::span<const ModelFamily> model_families();

@@ -17,9 +17,12 @@ constexpr std::int64_t kStripLogits = 1 << 22;
 
 constexpr auto kAttentionProjections = static_cast<std::ptrdiff_t>(Projection::Gate);
 
-/// Ranks of the adapters of the projections of attention, and of an MLP, together.
+/// Ranks of the adapters of the projections of attention, of a convolution, and of an MLP, together.
 Count attention_ranks(const MemorySettings& s, const ModelSizes& n) {
-  return s.lora.rank * std::count(n.targeted.begin(), n.targeted.begin() + kAttentionProjections, true);
+  return s.lora.rank * std::count(n.targeted.begin() + 1, n.targeted.begin() + kAttentionProjections, true);
+}
+Count convolution_ranks(const MemorySettings& s, const ModelSizes& n) {
+  return Count(s.lora.rank) * (n.targets(Projection::Input) + n.targets(Projection::Output));
 }
 Count mlp_ranks(const MemorySettings& s, const ModelSizes& n) {
   return s.lora.rank * std::count(n.targeted.begin() + kAttentionProjections, n.targeted.end(), true);
@@ -40,6 +43,17 @@ Count kept_by_attention(const MemorySettings& s, const ModelSizes& n, Count leng
   const Count norms = (n.norms * n.hidden + n.whole_norms) * (n.wide + (trained ? n.value : 0));
   const Count attention = n.value * (projected + 4 * n.queries + length * s.model.num_heads);
   return n.value * (narrow + (keeps_input ? n.hidden : 0)) + norms + attention;
+}
+
+/// The same of a short convolution: the input of its product, of which the result is computed again.
+Count kept_by_convolution(const MemorySettings& s, const ModelSizes& n, bool trained) {
+  const Count narrow = trained ? Count(0) : convolution_ranks(s, n), streams = 2 + n.outer_norms;
+  if (n.own) return n.value * (narrow + (streams + 3) * n.hidden) + n.wide * n.norms;
+  const Count taps = s.model.convolution_width;
+  const Count norms = n.norms * n.hidden * (n.wide + (trained ? n.value : 0));
+  const int kept_inputs = (trained || n.targets(Projection::Input)) + (trained || n.targets(Projection::Output));
+  // LibTorch's: B, C, x and u, the rows of all taps, their sum.
+  return n.value * (narrow + (4 + taps + 1 + kept_inputs) * n.hidden) + norms + taps * 9;
 }
 
 /// The same of a gated MLP.
@@ -96,11 +110,13 @@ ModelSizes::ModelSizes(const MemorySettings& s)
       layers(s.model.num_layers),
       head(Count(s.model.vocab_size) * hidden),
       parameters(s.model.num_parameters()),
+      convolutions(s.model.num_convolutions()),
       expert_layers(s.model.num_expert_layers()),
       experts(s.model.num_experts),
       top_k(s.model.experts_per_token),
       expert_inner(s.model.expert_width()),
-      projections(layers * (hidden * (queries + 2 * keys) + queries * hidden) + dense_layers() * 3 * hidden * inner +
+      projections(attention_layers() * (hidden * (queries + 2 * keys) + queries * hidden) +
+                  convolutions * 4 * hidden * hidden + dense_layers() * 3 * hidden * inner +
                   expert_layers * experts * (3 * hidden * expert_inner + hidden)) {
   const ModelFamily& family = *find_model_family(s.model.family);
   const NormNames& names = norm_names(family.norms);
@@ -108,13 +124,15 @@ ModelSizes::ModelSizes(const MemorySettings& s)
   outer_norms = NormNames{.after_attention = names.after_attention, .after_mlp = names.after_mlp}.count();
   if (family.query_key_norm == QueryKeyNorm::Whole) whole_norms = queries + keys;
   const Count mlp = dense_layers() * (hidden + inner) + expert_layers * experts * (hidden + expert_inner);
-  const std::array<Count, 7> widths{layers * (hidden + queries),
-                                    layers * (hidden + keys),
-                                    layers * (hidden + keys),
-                                    layers * (queries + hidden),
-                                    mlp,
-                                    mlp,
-                                    mlp};
+  const std::array<Count, kProjectionNames.size()> widths{
+      convolutions * 4 * hidden,
+      attention_layers() * (hidden + queries),
+      attention_layers() * (hidden + keys),
+      attention_layers() * (hidden + keys),
+      attention_layers() * (queries + hidden) + convolutions * 2 * hidden,
+      mlp,
+      mlp,
+      mlp};
   for (std::size_t i = 0; s.lora.rank > 0 && i < widths.size(); ++i) {
     targeted[i] = std::find(s.lora.targets.begin(), s.lora.targets.end(), kProjectionNames[i]) != s.lora.targets.end();
     if (targeted[i]) adapters += s.lora.rank * widths[i];
@@ -123,6 +141,7 @@ ModelSizes::ModelSizes(const MemorySettings& s)
 
 Activations activations(const MemorySettings& s, const ModelSizes& n, Count rows, Count length, bool trained) {
   const Count attention = kept_by_attention(s, n, length, trained);
+  const Count convolution = n.convolutions > 0 ? kept_by_convolution(s, n, trained) : Count(0);
   // By kind of MLP; only of those that there are.
   const Activations dense = n.dense_layers() > 0 ? Activations{kept_by_mlp(s, n, trained), passing_in_mlp(n)}
                                                  : Activations(),
@@ -135,10 +154,11 @@ Activations activations(const MemorySettings& s, const ModelSizes& n, Count rows
       n.own ? 0 : 4 * length * length * s.model.num_heads * n.value - rows * n.value * 3 * n.widest_inner();
   const Count passing = std::max(rows * std::max(dense.passing, mixed.passing), in_attention);
   if (!s.train.activation_checkpointing)
-    return {rows * (n.layers * attention + n.dense_layers() * dense.kept + n.expert_layers * mixed.kept + ends),
+    return {rows * (n.attention_layers() * attention + n.convolutions * convolution + n.dense_layers() * dense.kept +
+                    n.expert_layers * mixed.kept + ends),
             passing};
   const auto again = [&](const Activations& mlp) {
-    return rows * (attention + mlp.kept) + std::max(rows * mlp.passing, in_attention);
+    return rows * (std::max(attention, convolution) + mlp.kept) + std::max(rows * mlp.passing, in_attention);
   };
   return {rows * (n.layers * n.hidden * n.value + ends), std::max(again(dense), again(mixed))};
 }

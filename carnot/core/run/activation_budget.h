@@ -23,6 +23,7 @@ struct ModelSizes {
 
   bool targets(Projection projection) const { return targeted[static_cast<std::size_t>(projection)]; }
   Count dense_layers() const { return layers - expert_layers; }
+  Count attention_layers() const { return layers - convolutions; }
   /// Of the layers' MLPs, or of one expert.
   Count widest_inner() const {
     return std::max(dense_layers() > 0 ? inner : Count(0), expert_layers > 0 ? expert_inner : Count(0));
@@ -31,13 +32,14 @@ struct ModelSizes {
   Count value, wide;  ///< bytes; of weights and activations, and of sums and gradients of weights
   bool own;           ///< Carnot's kernels run; LibTorch's operators otherwise
   Count hidden, inner, queries, keys, layers, head, parameters;
+  Count convolutions;   ///< those of them with a short convolution in place of attention
   Count expert_layers;  ///< those of them whose MLP is a mixture of experts
   Count experts, top_k, expert_inner;
   Count projections;
   Count norms;        ///< of a layer, over the residual stream's width
   Count outer_norms;  ///< those of them on results of attention and MLP
   Count whole_norms;  ///< width of queries and keys that are normalised over all heads
-  std::array<bool, 7> targeted{};
+  std::array<bool, kProjectionNames.size()> targeted{};
   Count adapters = 0;
 };
 

@@ -115,8 +115,7 @@ void add_policy_files(std::vector<CheckpointFile>& files, const ModelBundle& bun
   files.push_back(text_file("config.json", model_config_json(policy.config(), dtype)));
   if (!policy.has_adapters()) return files.push_back(weights_file("model.safetensors", policy));
   const fs::path adapter = kAdapterFolder;
-  const std::string config = adapter_config_json(policy.lora(), bundle.base->folder.string());
-  files.push_back(text_file(adapter / kAdapterConfigFile, config));
+  files.push_back(text_file(adapter / kAdapterConfigFile, peft_config(policy, bundle.base->folder.string())));
   files.push_back(tensor_file(adapter / kAdapterWeightsFile, peft_tensors(policy)));
   files.push_back(text_file(kBaseModelFile, base_model_json(*bundle.base, checkpoint)));
 }

@@ -57,7 +57,7 @@ Count own_evaluated_trajectories(const MemorySettings& s) {
 Count blocks_of_cache(const MemorySettings& s) { return cache_blocks(s.rollout, own_trajectories(s).value()); }
 
 Count cache_bytes(const MemorySettings& s, const ModelSizes& n) {
-  return blocks_of_cache(s) * n.layers * 2 * n.keys * kBlockTokens * n.value;
+  return blocks_of_cache(s) * (n.attention_layers() * 2 * n.keys + n.convolutions * n.hidden) * kBlockTokens * n.value;
 }
 
 BudgetPart cache_part(const MemorySettings& s, const ModelSizes& n) {

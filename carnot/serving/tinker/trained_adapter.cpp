@@ -173,7 +173,7 @@ std::map<std::string, double> TrainedAdapter::optim_step(const AdamParams& adam)
 }
 
 Status TrainedAdapter::save(const fs::path& folder, const std::string& base, bool optimizer) {
-  CARNOT_RETURN_IF_ERROR(write_file_atomically(folder / kAdapterConfigFile, adapter_config_json(model_.lora(), base)));
+  CARNOT_RETURN_IF_ERROR(write_file_atomically(folder / kAdapterConfigFile, peft_config(model_, base)));
   CARNOT_RETURN_IF_ERROR(write_safetensors(folder / kAdapterWeightsFile, peft_tensors(model_)));
   if (!optimizer) return Done{};
   std::vector<NamedTensor> state;

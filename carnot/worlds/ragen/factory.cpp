@@ -15,26 +15,30 @@ constexpr std::uint64_t kValidationSeed = 123;
 
 class RagenAgent : public ScriptedAgent {
  public:
-  RagenAgent(const RagenFactory& factory, const RagenConversation& conversation, double careless, RandomStream random)
-      : factory_(factory), conversation_(conversation), careless_(careless), random_(random) {}
+  RagenAgent(const RagenFactory& factory, const RagenConversation& conversation, RandomStream random)
+      : factory_(factory), conversation_(conversation), random_(random) {}
 
   PolicyResponse respond(std::string_view) override {
     const Game& game = conversation_.game();
     const int count = std::min(conversation_.actions_left(), factory_.budgets().max_actions_per_turn);
     std::vector<std::string> actions;
-    const bool careful = !random_.chance(careless_);
+    const bool careful = !random_.chance(factory_.careless_turns());
     if (careful) actions = factory_.plan(game, conversation_.actions_left(), count);
     const bool planned = !actions.empty();
     while (!planned && static_cast<int>(actions.size()) < count)
       actions.push_back(factory_.careless_action(game, random_));
-    return "<think>" + factory_.noted(game) + (planned ? " Plan " : " Not sure, try ") + join(actions, ", ") +
-           ".</think><answer>" + join(actions, " || ") + "</answer>";
+    return "<think>" + thought(game, planned, actions) + "</think><answer>" + join(actions, " || ") + "</answer>";
   }
 
  private:
+  std::string thought(const Game& game, bool planned, const std::vector<std::string>& actions) {
+    const std::string before = factory_.noted(game) + idle_thoughts(factory_.thoughts(), random_);
+    if (!factory_.thoughts().plan) return before;
+    return before + (planned ? " Plan " : " Not sure, try ") + join(actions, ", ") + ".";
+  }
+
   const RagenFactory& factory_;
   const RagenConversation& conversation_;
-  double careless_;
   RandomStream random_;
 };
 
@@ -44,6 +48,7 @@ void RagenFactory::fields(FieldVisitor& visit) {
   game_fields(visit);
   budgets_.fields(visit);
   visit.field("careless_turns", careless_turns_, "share of random turns in demonstrations", between(0, 1));
+  section(visit, "thoughts", thoughts_, "what demonstrations say between <think> and </think>");
 }
 
 Status RagenFactory::prepare(std::uint64_t) {
@@ -64,7 +69,7 @@ std::unique_ptr<Environment> RagenFactory::make_instance(std::uint64_t seed) con
 std::unique_ptr<ScriptedAgent> RagenFactory::script(const Environment& environment, double, RandomStream random) const {
   const auto* conversation = dynamic_cast<const RagenConversation*>(&environment);
   CARNOT_CHECK(conversation != nullptr, "an environment of another factory");
-  return std::make_unique<RagenAgent>(*this, *conversation, careless_turns_, random);
+  return std::make_unique<RagenAgent>(*this, *conversation, random);
 }
 
 std::string RagenFactory::careless_action(const Game&, RandomStream& random) const {

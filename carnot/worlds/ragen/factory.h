@@ -9,6 +9,7 @@
 
 #include "carnot/core/env/environment.h"
 #include "carnot/worlds/ragen/conversation.h"
+#include "carnot/worlds/ragen/thoughts.h"
 
 namespace carnot {
 
@@ -19,8 +20,8 @@ class RagenFactory : public EnvironmentFactory {
   std::unique_ptr<Environment> make(Split split, std::int64_t index) const final;
   std::unique_ptr<Environment> make_instance(std::uint64_t seed) const final;
 
-  /// Plays plan() turn by turn, with thoughts; `careless_turns` of its turns are random, and say "Not sure". The
-  /// factory and the environment must outlive it.
+  /// Plays plan() turn by turn, with thoughts; `careless_turns` of its turns are random, and say "Not sure" if thoughts
+  /// name the actions. The factory and the environment must outlive it.
   std::unique_ptr<ScriptedAgent> script(const Environment& environment, double progress,
                                         RandomStream random) const final;
 
@@ -38,6 +39,8 @@ class RagenFactory : public EnvironmentFactory {
   virtual std::string noted(const Game& game) const = 0;
 
   const RagenBudgets& budgets() const { return budgets_; }
+  const ThoughtOptions& thoughts() const { return thoughts_; }
+  double careless_turns() const { return careless_turns_; }
 
  protected:
   explicit RagenFactory(const RagenBudgets& budgets) : budgets_(budgets) {}
@@ -54,6 +57,7 @@ class RagenFactory : public EnvironmentFactory {
  private:
   RagenBudgets budgets_;
   double careless_turns_ = 0;
+  ThoughtOptions thoughts_;
   std::shared_ptr<const RagenText> text_;
 };
 

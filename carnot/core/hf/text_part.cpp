@@ -1,0 +1,62 @@
+#include "carnot/core/hf/text_part.h"
+
+#include <algorithm>
+#include <array>
+#include <optional>
+#include <string_view>
+#include <utility>
+
+namespace carnot {
+namespace {
+
+/// What the names of the text part begin with, and what they begin with in a text model.
+constexpr std::array<std::pair<std::string_view, std::string_view>, 4> kTextPrefixes = {
+    {{"language_model.model.", "model."},
+     {"language_model.lm_head.", "lm_head."},
+     {"model.language_model.", "model."},
+     {"model.text_model.", "model."}}};
+
+std::optional<std::string> name_in_text_model(const std::string& name) {
+  for (const auto& [theirs, ours] : kTextPrefixes)
+    if (name.starts_with(theirs)) return std::string(ours) + name.substr(theirs.size());
+  return std::nullopt;
+}
+
+/// "vision_tower" of "model.vision_tower.layers.0.weight".
+std::string part_of(std::string_view name) {
+  if (name.starts_with("model.")) name.remove_prefix(6);
+  return std::string(name.substr(0, name.find('.')));
+}
+
+}  // namespace
+
+OrderedJson text_config(const OrderedJson& config) {
+  const auto text = config.find("text_config");
+  if (text == config.end() || !text->is_object()) return config;
+  OrderedJson merged = *text;
+  for (const char* key :
+       {"bos_token_id", "eos_token_id", "pad_token_id", "tie_word_embeddings", "torch_dtype", "quantization_config"})
+    if (config.contains(key) && !merged.contains(key)) merged[key] = config.at(key);
+  return merged;
+}
+
+TextPart text_part(const std::vector<NamedTensor>& tensors) {
+  const bool has_parts = std::any_of(tensors.begin(), tensors.end(), [](const NamedTensor& tensor) {
+    return name_in_text_model(tensor.name).has_value();
+  });
+  if (!has_parts) return {.tensors = tensors};
+  TextPart part;
+  for (const NamedTensor& tensor : tensors) {
+    const auto name = name_in_text_model(tensor.name);
+    const bool is_head = tensor.name.starts_with("lm_head.");
+    if (name || is_head) {
+      part.tensors.push_back({name.value_or(tensor.name), tensor.tensor});
+    } else if (const std::string other = part_of(tensor.name);
+               std::find(part.left_out.begin(), part.left_out.end(), other) == part.left_out.end()) {
+      part.left_out.push_back(other);
+    }
+  }
+  return part;
+}
+
+}  // namespace carnot
