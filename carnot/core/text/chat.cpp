@@ -112,10 +112,10 @@ void ChatFamily::write_prefix(LabelledText& text, std::string_view prefix) const
   text.add_format(SpanKind::Prompt, prefix);
 }
 
-PolicyResponse ChatFamily::parse_response(std::string text) const {
+PolicyResponse ChatFamily::parse_response(std::string text, Tools tools) const {
   PolicyResponse response(std::move(text));
   if (!takes_tools()) return response;
-  auto calls = call_form()->parse(response.text);
+  auto calls = call_form()->parse(response.text, tools);
   if (calls)
     response.tool_calls = std::move(calls).value();
   else

@@ -272,14 +272,14 @@ Result<std::unique_ptr<ChatFamily>> make_chat_family(std::string_view name, cons
   if (made) return made;
   if (!missing.empty())
     return Error{"chat family " + std::string(name) + ": the tokenizer lacks the added tokens " + join(missing)};
-  if (name == TemplateChat::kName) return Error{"chat family template: no model folder has one"};
+  if (TemplateChat::is_name(name)) return Error{"chat family " + std::string(name) + ": no model folder has one"};
   return Error{"no chat family '" + std::string(name) + "'; expected one of " + join(chat_family_names())};
 }
 
 std::vector<std::string> chat_family_names() {
   std::vector<std::string> names;
   for_each_family([&](std::string_view family, const auto&, const auto&) { names.emplace_back(family); });
-  names.emplace_back(TemplateChat::kName);
+  names.insert(names.end(), std::begin(TemplateChat::kNames), std::end(TemplateChat::kNames));
   return names;
 }
 
