@@ -130,6 +130,8 @@ class ChatFamily {
   /// What a policy of this format says around the content of a message: a blank, in some formats.
   virtual std::string_view before_speech() const { return {}; }
   virtual std::string_view after_speech() const { return {}; }
+  /// The content of an assistant's message without a beginning that the head has already: "<think>\n".
+  virtual std::string_view as_said(std::string_view content) const { return content; }
   /// Whether the assistant's head ends in an added token, not in text.
   virtual bool head_ends_in_token() const { return false; }
 

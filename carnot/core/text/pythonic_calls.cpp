@@ -74,7 +74,7 @@ class PythonReader {
       if (!arguments.empty() && take(')')) break;
       const std::string key = name();
       if (key.empty() || !take('=')) return expected("an argument as name=value");
-      CARNOT_ASSIGN_OR_RETURN(auto given, value(1));
+      CARNOT_ASSIGN_OR_RETURN(auto given, value(2));
       if (!arguments.emplace(key, std::move(given)).second) return refused("argument '" + key + "' is given twice");
     }
     call.arguments = spaced_json(json_line(arguments));
