@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <map>
 #include <nlohmann/json.hpp>
 
 #include "carnot/core/text/tool_call_form.h"
@@ -77,10 +78,18 @@ class ModelTemplate : public ::testing::TestWithParam<Model> {
     return TemplateChat::start(chat, tokenizer());
   }
 
+  /// Started once for all tests of a model.
+  static const TemplateChat& usual_chat() {
+    static std::map<std::string, std::unique_ptr<TemplateChat>> made;
+    auto& chat = made[GetParam().name];
+    if (!chat) chat = start().value();
+    return *chat;
+  }
+
   static std::string text_of(const SpannedTokens& rendered) { return tokenizer().decode(rendered.tokens); }
 
   ordered_json recorded_ = recorded_chat("chat/" + GetParam().name);
-  std::unique_ptr<TemplateChat> chat_ = start().value();
+  const TemplateChat& chat_ = usual_chat();
 };
 
 INSTANTIATE_TEST_SUITE_P(Written, ModelTemplate, ::testing::ValuesIn(models()), [](const auto& info) {
@@ -94,7 +103,7 @@ TEST_P(ModelTemplate, OpeningsAreWhatThePublishedTemplateRenders) {
   for (const ordered_json& one : recorded_.at("cases")) {
     const std::string name = one.value("chat", std::string(TemplateChat::kName));
     const auto chat = name == TemplateChat::kName ? nullptr : start(name).value();
-    const ChatFamily& used = chat ? *chat : *chat_;
+    const ChatFamily& used = chat ? *chat : chat_;
     EXPECT_EQ(used.name(), name);
     const auto rendered =
         used.try_render_opening(recorded_messages(one.at("messages")), "", recorded_tools(one)).value();
@@ -105,7 +114,7 @@ TEST_P(ModelTemplate, OpeningsAreWhatThePublishedTemplateRenders) {
 }
 
 TEST_P(ModelTemplate, GrowsOnlyAtItsEnd) {
-  const Status grows = check_append_only(*chat_);
+  const Status grows = check_append_only(chat_);
   EXPECT_TRUE(grows.ok()) << grows.error().message;
 }
 
@@ -115,10 +124,10 @@ TEST_P(ModelTemplate, CallsAreSaidInItsFormAsThePublishedTemplateHasThemAndReadB
     for (const Message& message : recorded_messages(one.at("messages"))) {
       if (message.tool_calls.empty()) continue;
       ++said;
-      const std::string text = tokenizer().decode(chat_->spoken_calls(message.content, message.tool_calls, ""));
+      const std::string text = tokenizer().decode(chat_.spoken_calls(message.content, message.tool_calls, ""));
       EXPECT_EQ(text, GetParam().form().text_of(message.content, message.tool_calls));
       EXPECT_THAT(one.at("text").get<std::string>(), ::testing::HasSubstr(text));
-      const PolicyResponse read = chat_->parse_response(text, recorded_tools(one));
+      const PolicyResponse read = chat_.parse_response(text, recorded_tools(one));
       EXPECT_EQ(read.problem, "");
       ASSERT_EQ(read.tool_calls.size(), message.tool_calls.size()) << text;
       for (std::size_t i = 0; i < read.tool_calls.size(); ++i) {
@@ -126,7 +135,7 @@ TEST_P(ModelTemplate, CallsAreSaidInItsFormAsThePublishedTemplateHasThemAndReadB
         EXPECT_EQ(ordered_json::parse(read.tool_calls[i].arguments),
                   ordered_json::parse(message.tool_calls[i].arguments));
       }
-      const std::string_view beside = chat_->text_beside_calls(text);
+      const std::string_view beside = chat_.text_beside_calls(text);
       EXPECT_EQ(GetParam().form().text_of(beside, message.tool_calls), text) << "'" << beside << "'";
     }
   }
@@ -141,14 +150,14 @@ TEST_P(ModelTemplate, CallsAndResultsGrowAsTheyAreRenderedAtOnceAndEndInItsToken
     if (calling == all.end() || one.contains("chat")) continue;
     const auto tools = recorded_tools(one);
     const auto at = static_cast<std::size_t>(calling - all.begin());
-    SpannedTokens grown = chat_->render_opening(std::span(all).first(at), "", tools);
-    const auto said = chat_->spoken_calls(all[at].content, all[at].tool_calls, "");
+    SpannedTokens grown = chat_.render_opening(std::span(all).first(at), "", tools);
+    const auto said = chat_.spoken_calls(all[at].content, all[at].tool_calls, "");
     grown.tokens.insert(grown.tokens.end(), said.begin(), said.end());
-    const TokenId end = chat_->stop_tokens()[0];
+    const TokenId end = chat_.stop_tokens()[0];
     EXPECT_EQ(tokenizer().bytes_of(end), GetParam().message_end ? GetParam().message_end : GetParam().tokens[0]);
     grown.tokens.push_back(end);
-    append(grown, chat_->render_reply(std::span(all).subspan(at + 1), "", true));
-    EXPECT_EQ(grown.tokens, chat_->render_opening(all, "", tools).tokens) << one.at("name");
+    append(grown, chat_.render_reply(std::span(all).subspan(at + 1), "", true));
+    EXPECT_EQ(grown.tokens, chat_.render_opening(all, "", tools).tokens) << one.at("name");
   }
 }
 
@@ -165,14 +174,14 @@ TEST_P(ModelTemplate, MarksOfCallsAreTokensInAFormAndTextInAnArgument) {
     return std::vector<ToolCall>{
         {.name = "look_up", .arguments = ordered_json{{"word", word}}.dump(), .id = "abcdef123"}};
   };
-  const auto said = chat_->spoken_calls("", calls(hostile), "");
-  EXPECT_EQ(controls(said), controls(chat_->spoken_calls("", calls("a"), "")));
+  const auto said = chat_.spoken_calls("", calls(hostile), "");
+  EXPECT_EQ(controls(said), controls(chat_.spoken_calls("", calls("a"), "")));
   const auto opening = [&](const std::string& word) {
     const std::vector<Message> messages = {{.role = "system", .content = "S"},
                                            {.role = "user", .content = "Hi"},
                                            {.role = "assistant", .tool_calls = calls(word)},
                                            {.role = "tool", .content = word, .tool_call_id = "abcdef123"}};
-    return chat_->render_opening(messages, "").tokens;
+    return chat_.render_opening(messages, "").tokens;
   };
   EXPECT_EQ(controls(opening(hostile)), controls(opening("a")));
   EXPECT_THAT(tokenizer().decode(opening(hostile)), ::testing::HasSubstr(tokenizer().decode(said)));
