@@ -36,9 +36,11 @@ std::string parameter_tools_section(Tools tools) {
          "\n</tools>\n\nIf you choose to call a function ONLY reply in the following format with NO suffix:\n\n"
          "<tool_call>\n<function=example_function_name>\n<parameter=example_parameter_1>\nvalue_1\n</parameter>\n"
          "<parameter=example_parameter_2>\nThis is the value for the second parameter\nthat can span\nmultiple lines\n"
-         "</parameter>\n</function>\n</tool_call>\n\n<IMPORTANT>\nReminder:\n- Function calls MUST follow the specified "
+         "</parameter>\n</function>\n</tool_call>\n\n<IMPORTANT>\nReminder:\n- Function calls MUST follow the "
+         "specified "
          "format: an inner <function=...></function> block must be nested within <tool_call></tool_call> XML tags\n- "
-         "Required parameters MUST be specified\n- You may provide optional reasoning for your function call in natural "
+         "Required parameters MUST be specified\n- You may provide optional reasoning for your function call in "
+         "natural "
          "language BEFORE the function call, but NOT after\n- If there is no function call available, answer the "
          "question like normal with your current knowledge and do not tell the user about function calls\n</IMPORTANT>";
 }
@@ -285,7 +287,9 @@ constexpr FamilyMarks kMarks[] = {
     {"mistral_nemo", {"\"[AVAILABLE_TOOLS][\"", "\"[INST]\""}, "[SYSTEM_PROMPT]"},
     {"qwen2.5", {"<|im_start|>", "You are Qwen, created by Alibaba Cloud. You are a helpful assistant."}, "<think>"},
     {"qwen3", {"<|im_start|>", "reasoning_content.strip('\\n')"}, "You are Qwen"},
-    {"qwen3.5_no_think", {"<parameter=", "enable_thinking is defined and enable_thinking is true"}, "preserve_thinking"},
+    {"qwen3.5_no_think",
+     {"<parameter=", "enable_thinking is defined and enable_thinking is true"},
+     "preserve_thinking"},
     {"qwen3.5", {"<parameter=", "reasoning_content|trim"}, "preserve_thinking"},
     {"qwen3.6", {"<parameter=", "preserve_thinking is defined and preserve_thinking is true"}, "reasoning_effort"},
     {"qwen2", {"<|im_start|>system\\nYou are a helpful assistant.<|im_end|>", ""}, "tool"},

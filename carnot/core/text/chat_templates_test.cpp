@@ -48,7 +48,8 @@ class ChatTemplates : public ::testing::TestWithParam<std::string> {
 
   static std::string rendered(const ordered_json& one, const std::string& chat) {
     const auto tools = testing::recorded_tools(one);
-    return small_tokenizer().decode(format_of(chat)->render_opening(testing::recorded_messages(one.at("messages")), "", tools).tokens);
+    return small_tokenizer().decode(
+        format_of(chat)->render_opening(testing::recorded_messages(one.at("messages")), "", tools).tokens);
   }
 };
 
@@ -268,7 +269,9 @@ TEST(Qwen3Thinking, StaysInTheHistoryWhichElseIsWhatThePublishedTemplateRenders)
 
 TEST(Qwen35Thinking, IsNotBegunTwiceWhereTheHeadBeginsIt) {
   const auto chat = make_chat_family("qwen3.5", small_tokenizer()).value();
-  const auto text = [&](const std::string& content) { return small_tokenizer().decode(chat->spoken(content, "", true)); };
+  const auto text = [&](const std::string& content) {
+    return small_tokenizer().decode(chat->spoken(content, "", true));
+  };
   EXPECT_EQ(text("<think>\nMoss.\n</think>\n\nUp."), "Moss.\n</think>\n\nUp.");
   EXPECT_EQ(text("Moss.\n</think>\n\nUp."), "Moss.\n</think>\n\nUp.");
   EXPECT_EQ(small_tokenizer().decode(
@@ -282,8 +285,7 @@ TEST(Qwen3Thinking, EveryTurnsTokensBeginWithThoseOfTheTurnBefore) {
                                          {"user", "Sure?"},
                                          {"assistant", "<think>\nHm.\n</think>\n\nYes."},
                                          {"user", "Why?"}};
-  for (const char* name :
-       {"qwen3", "qwen3_no_think", "qwen3.5", "qwen3.5_no_think", "qwen3.6", "qwen3.6_no_think"}) {
+  for (const char* name : {"qwen3", "qwen3_no_think", "qwen3.5", "qwen3.5_no_think", "qwen3.6", "qwen3.6_no_think"}) {
     const auto chat = make_chat_family(name, small_tokenizer()).value();
     std::vector<TokenId> before;
     for (std::size_t count = 1; count <= messages.size(); count += 2) {

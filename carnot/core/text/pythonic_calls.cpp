@@ -23,13 +23,13 @@ struct NamedValue {
   std::string_view text{};
   const char* json = nullptr;
 };
-constexpr NamedValue kNamedValues[] = {{"True", "true"}, {"true", "true"}, {"False", "false"},
+constexpr NamedValue kNamedValues[] = {{"True", "true"},   {"true", "true"}, {"False", "false"},
                                        {"false", "false"}, {"None", "null"}, {"null", "null"}};
 
 struct Escape {
   char letter = 0, byte = 0;
 };
-constexpr Escape kEscapes[] = {{'n', '\n'}, {'t', '\t'}, {'r', '\r'}, {'b', '\b'},  {'f', '\f'}, {'a', '\a'},
+constexpr Escape kEscapes[] = {{'n', '\n'}, {'t', '\t'}, {'r', '\r'}, {'b', '\b'},  {'f', '\f'},  {'a', '\a'},
                                {'v', '\v'}, {'0', '\0'}, {'"', '"'},  {'\'', '\''}, {'\\', '\\'}, {'/', '/'}};
 
 /// Those that LFM2's template writes.

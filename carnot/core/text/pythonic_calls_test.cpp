@@ -55,8 +55,7 @@ TEST(PythonicCalls, WhatIsWrongIsSaidWithItsByte) {
   EXPECT_THAT(problem("f(2)"), HasSubstr("expected an argument as name=value"));
   EXPECT_THAT(problem("f(x=1 y=2)"), HasSubstr("expected a comma or ) (byte 6"));
   EXPECT_THAT(problem("f(x=1, x=2)"), HasSubstr("argument 'x' is given twice"));
-  EXPECT_THAT(problem("f(x=word)"),
-              HasSubstr("expected a string, number, True, False, None, list or dict (byte 4"));
+  EXPECT_THAT(problem("f(x=word)"), HasSubstr("expected a string, number, True, False, None, list or dict (byte 4"));
   EXPECT_THAT(problem("f(x=g(y=1))"), HasSubstr("expected a string, number"));
   EXPECT_THAT(problem("f(x=1.)"), HasSubstr("expected a number as in JSON (byte 4"));
   EXPECT_THAT(problem("f(x=007)"), HasSubstr("expected a number as in JSON"));

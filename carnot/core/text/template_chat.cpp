@@ -23,9 +23,7 @@ constexpr const char* kProbedName = "carnot_probe";
 constexpr const char* kProbedId = "abcdef123";  // Mistral's templates want nine letters
 
 ToolCall probed_call(const std::string& id) {
-  return {.name = kProbedName,
-          .arguments = R"({"word": "north", "exact": true})",
-          .id = id.empty() ? kProbedId : id};
+  return {.name = kProbedName, .arguments = R"({"word": "north", "exact": true})", .id = id.empty() ? kProbedId : id};
 }
 
 std::size_t count(std::string_view text, std::string_view word) {
@@ -97,10 +95,7 @@ std::optional<TokenId> leading_token(const Tokenizer& tokenizer, std::string_vie
 
 TemplateChat::TemplateChat(std::unique_ptr<TemplateRenderer> renderer, const Tokenizer& tokenizer,
                            std::optional<bool> thinking)
-    : ChatFamily(tokenizer),
-      renderer_(std::move(renderer)),
-      marks_(control_texts(tokenizer)),
-      thinking_(thinking) {}
+    : ChatFamily(tokenizer), renderer_(std::move(renderer)), marks_(control_texts(tokenizer)), thinking_(thinking) {}
 
 std::optional<bool> TemplateChat::thinking_of(std::string_view name) {
   if (name == kNames[1] || name == kNames[2]) return name == kNames[1];

@@ -322,7 +322,8 @@ TEST_F(JinjaTest, ATemplateThatWritesJsonInParametersHasAFormOfItsOwn) {
   ASSERT_NE(json.find(python), std::string::npos);
   json.replace(json.find(python), 21, "else (value if value is string else value | tojson)");
   const auto chat = chat_of(json).value();
-  const std::vector<ToolCall> calls = {{.name = "look_up", .arguments = R"({"word": "a", "exact": true, "more": null})"}};
+  const std::vector<ToolCall> calls = {
+      {.name = "look_up", .arguments = R"({"word": "a", "exact": true, "more": null})"}};
   const std::string said = template_tokenizer().decode(chat->spoken_calls("", calls, ""));
   EXPECT_THAT(said, AllOf(HasSubstr("\ntrue\n"), HasSubstr("\nnull\n")));
   EXPECT_EQ(chat->parse_response(said).tool_calls, calls);

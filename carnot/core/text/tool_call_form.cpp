@@ -16,12 +16,12 @@ std::string ToolCallForm::text_of(std::string_view content, std::span<const Tool
 }
 
 std::span<const ToolCallForm* const> tool_call_forms() {
-  static const ToolCallForm* const forms[] = {
-      &tagged_tool_calls(),    &bare_tool_call(),  &listed_tool_calls(), &spaced_listed_tool_calls(),
-      &phi_tool_calls(),       &granite_tool_calls(),
-      &named_tool_calls(),     &named_tool_calls_with_ids(),
-      &parameter_tool_calls(), &json_parameter_tool_calls(),
-      &olmo_tool_calls(),      &lfm_tool_calls()};
+  static const ToolCallForm* const forms[] = {&tagged_tool_calls(),    &bare_tool_call(),
+                                              &listed_tool_calls(),    &spaced_listed_tool_calls(),
+                                              &phi_tool_calls(),       &granite_tool_calls(),
+                                              &named_tool_calls(),     &named_tool_calls_with_ids(),
+                                              &parameter_tool_calls(), &json_parameter_tool_calls(),
+                                              &olmo_tool_calls(),      &lfm_tool_calls()};
   return forms;
 }
 

@@ -127,7 +127,8 @@ TEST_P(EachForm, ReadsWhatItWritesAndNoBeginningOfItAsSomethingElse) {
 }
 
 TEST_P(EachForm, ReadsNoCallInOrdinaryText) {
-  for (const std::string text : {"", "Up.", "{\"moves\": 3}", "look_up(word=\"x\")", "[1, 2]", "tool_call", "<function=x>"})
+  for (const std::string text :
+       {"", "Up.", "{\"moves\": 3}", "look_up(word=\"x\")", "[1, 2]", "tool_call", "<function=x>"})
     EXPECT_EQ(GetParam().form().parse(text, {}).value(), std::vector<ToolCall>{}) << text;
 }
 
@@ -189,8 +190,8 @@ TEST(ToolCallForm, PhisClosingTokenMayBeMissingAndTextBehindItIsNoCall) {
 
 std::string typed(const std::string& schema, const std::string& value) {
   const std::vector<std::string> tools = {
-      R"({"type": "function", "function": {"name": "f", "parameters": {"type": "object", "properties": {"x": )" + schema +
-      "}}}}"};
+      R"({"type": "function", "function": {"name": "f", "parameters": {"type": "object", "properties": {"x": )" +
+      schema + "}}}}"};
   const auto read = parameter_tool_calls().parse(
       "<tool_call>\n<function=f>\n<parameter=x>\n" + value + "\n</parameter>\n</function>\n</tool_call>", tools);
   return read ? read->at(0).arguments : read.error().message;
@@ -214,8 +215,9 @@ TEST(ParameterCalls, ValuesAreWhatTheSchemaSaysTheyAre) {
 }
 
 TEST(ParameterCalls, AValueOfAnotherTypeIsRefusedWithTheExpectedOne) {
-  EXPECT_EQ(typed(R"({"type": "integer"})", "two"),
-            "this tool call cannot be read: parameter 'x' is 'two'; expected integer, as the function's description says");
+  EXPECT_EQ(
+      typed(R"({"type": "integer"})", "two"),
+      "this tool call cannot be read: parameter 'x' is 'two'; expected integer, as the function's description says");
   EXPECT_THAT(typed(R"({"type": "integer"})", "2.5"), HasSubstr("expected integer"));
   EXPECT_THAT(typed(R"({"type": ["array", "object"]})", "[1"), HasSubstr("expected array or object"));
 }
@@ -223,8 +225,8 @@ TEST(ParameterCalls, AValueOfAnotherTypeIsRefusedWithTheExpectedOne) {
 TEST(ParameterCalls, ToolsThatSayNothingAreNoHindrance) {
   const std::vector<std::string> tools = {"", "[]", R"({"function": 1})", R"({"function": {"name": "f"}})",
                                           R"({"function": {"name": "f", "parameters": {"properties": [1]}}})"};
-  const auto read = parameter_tool_calls().parse(
-      "<tool_call><function=f><parameter=x>1</parameter></function></tool_call>", tools);
+  const auto read =
+      parameter_tool_calls().parse("<tool_call><function=f><parameter=x>1</parameter></function></tool_call>", tools);
   EXPECT_EQ(read.value().at(0).arguments, R"({"x": 1})");
 }
 

@@ -27,10 +27,10 @@ struct Model {
   const char* message_end = nullptr;  ///< where it is not eos_token
 };
 
-const std::vector<std::string> kMistral = {"</s>",   "<s>",           "[SYSTEM_PROMPT]", "[/SYSTEM_PROMPT]",
-                                           "[INST]", "[/INST]",       "[AVAILABLE_TOOLS]", "[/AVAILABLE_TOOLS]",
-                                           "[ARGS]", "[TOOL_CALLS]",  "[TOOL_RESULTS]",  "[/TOOL_RESULTS]",
-                                           "[THINK]", "[/THINK]",     "[CALL_ID]",       "[TOOL_CONTENT]"};
+const std::vector<std::string> kMistral = {"</s>",    "<s>",          "[SYSTEM_PROMPT]",   "[/SYSTEM_PROMPT]",
+                                           "[INST]",  "[/INST]",      "[AVAILABLE_TOOLS]", "[/AVAILABLE_TOOLS]",
+                                           "[ARGS]",  "[TOOL_CALLS]", "[TOOL_RESULTS]",    "[/TOOL_RESULTS]",
+                                           "[THINK]", "[/THINK]",     "[CALL_ID]",         "[TOOL_CONTENT]"};
 const std::vector<std::string> kLfm = {"<|im_end|>", "<|im_start|>", "<|startoftext|>", "<|tool_call_start|>",
                                        "<|tool_call_end|>"};
 const std::vector<std::string> kGranite = {"<|end_of_text|>", "<|start_of_role|>", "<|end_of_role|>", "<|tool_call|>"};
@@ -145,8 +145,7 @@ TEST_P(ModelTemplate, CallsAreSaidInItsFormAsThePublishedTemplateHasThemAndReadB
 TEST_P(ModelTemplate, CallsAndResultsGrowAsTheyAreRenderedAtOnceAndEndInItsToken) {
   for (const ordered_json& one : recorded_.at("cases")) {
     const auto all = recorded_messages(one.at("messages"));
-    const auto calling =
-        std::ranges::find_if(all, [](const Message& message) { return !message.tool_calls.empty(); });
+    const auto calling = std::ranges::find_if(all, [](const Message& message) { return !message.tool_calls.empty(); });
     if (calling == all.end() || one.contains("chat")) continue;
     const auto tools = recorded_tools(one);
     const auto at = static_cast<std::size_t>(calling - all.begin());
@@ -197,7 +196,8 @@ TEST_P(ModelTemplate, ThinkingIsSwitchedWhereTheTemplateCan) {
       EXPECT_TRUE((*chat)->takes_tools());
       EXPECT_TRUE(check_append_only(**chat).ok());
     } else {
-      EXPECT_EQ(chat.error().message, "the template cannot switch thinking: it minds neither enable_thinking nor thinking");
+      EXPECT_EQ(chat.error().message,
+                "the template cannot switch thinking: it minds neither enable_thinking nor thinking");
     }
   }
 }
