@@ -248,7 +248,7 @@ class MistralChat final : public ChatFamily {
   MistralStyle style_;
 };
 
-constexpr std::string_view kThought = "<think>\n", kNoThought = "<think>\n\n</think>\n\n";
+constexpr std::string_view kThinkingBegun = "<think>\n", kThinkingClosed = "<think>\n\n</think>\n\n";
 
 constexpr ChatMlStyle qwen35_style(std::string_view name, std::string_view head_end, const ToolCallForm& (*form)()) {
   return {.name = name,
@@ -267,11 +267,11 @@ constexpr ChatMlStyle kChatMl[] = {
      .default_system = "You are Qwen, created by Alibaba Cloud. You are a helpful assistant.",
      .tool_as_user = true},
     {.name = "qwen3", .tool_as_user = true},
-    {.name = "qwen3_no_think", .tool_as_user = true, .head_end = kNoThought},
-    qwen35_style("qwen3.5", kThought, parameter_tool_calls),
-    qwen35_style("qwen3.5_no_think", kNoThought, parameter_tool_calls),
-    qwen35_style("qwen3.6", kThought, json_parameter_tool_calls),
-    qwen35_style("qwen3.6_no_think", kNoThought, json_parameter_tool_calls),
+    {.name = "qwen3_no_think", .tool_as_user = true, .head_end = kThinkingClosed},
+    qwen35_style("qwen3.5", kThinkingBegun, parameter_tool_calls),
+    qwen35_style("qwen3.5_no_think", kThinkingClosed, parameter_tool_calls),
+    qwen35_style("qwen3.6", kThinkingBegun, json_parameter_tool_calls),
+    qwen35_style("qwen3.6_no_think", kThinkingClosed, json_parameter_tool_calls),
 };
 constexpr MistralStyle kMistral[] = {{.name = "mistral", .blank = " "}, {.name = "mistral_nemo"}};
 
