@@ -3,8 +3,8 @@
 Carnot starts this file with a Python that has jinja2; nothing in it is for users. The engine is the one that
 transformers uses, set up in the same way: a sandbox whose values cannot be changed, `trim_blocks`, `lstrip_blocks`,
 loop controls, `raise_exception`, a `tojson` without HTML escapes, the tag `generation`, no underscore attributes in a
-namespace. Two things differ: `strftime_now` always answers for 26 July 2024, so that a prompt is the same tomorrow, and
-the memory of this process is limited.
+namespace. Three things differ: `strftime_now` always answers for 26 July 2024, so that a prompt is the same tomorrow,
+templates that can keep earlier thinking are told to, and the memory of this process is limited.
 """
 
 import datetime
@@ -84,6 +84,32 @@ def environment(jinja2):
     return made
 
 
+# History only grows, so templates that can keep earlier thinking do.
+KEEPING_THOUGHTS = {"preserve_thinking": True, "keep_past_thinking": True, "clear_thinking": False}
+
+
+def variables_of(one):
+    """What a template is told of a conversation, beyond the tokens."""
+    messages = [message_of(message) for message in one["messages"]]
+    tools = [json.loads(tool) for tool in one["tools"]] or None
+    if tools and one["tools_in_system"]:
+        messages, tools = with_tools_in_system(messages, tools), None
+    told = dict(KEEPING_THOUGHTS, messages=messages, tools=tools, documents=None, add_generation_prompt=one["generate"])
+    if tools:
+        told["xml_tools"] = tools  # SmolLM3's name for them
+    if "thinking" in one:
+        told.update(enable_thinking=one["thinking"], thinking=one["thinking"])
+    return told
+
+
+def with_tools_in_system(messages, tools):
+    """The functions as a text in the system message, for Phi-4-mini; its authors' message where there is none."""
+    if not messages or messages[0]["role"] != "system":
+        messages = [{"role": "system", "content": "You are a helpful assistant with some tools."}] + messages
+    text = json.dumps([tool["function"] for tool in tools], ensure_ascii=False)
+    return [dict(messages[0], tools=text)] + messages[1:]
+
+
 def message_of(one):
     """The form that transformers expects: arguments are objects, and absent fields have no key."""
     message = {"role": one["role"], "content": one["content"]}
@@ -118,12 +144,7 @@ class TemplateServer(carnot_protocol.Server):
 
     def rendered(self, one):
         try:
-            text = self.template.render(
-                messages=[message_of(message) for message in one["messages"]],
-                tools=[json.loads(tool) for tool in one["tools"]] or None,
-                documents=None,
-                add_generation_prompt=one["generate"],
-                **self.tokens)
+            text = self.template.render(**self.tokens, **variables_of(one))
         except MemoryError:
             return {"refused": "it needs more than %d MB of memory" % (MOST_MEMORY >> 20)}
         except RecursionError:

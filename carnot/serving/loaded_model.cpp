@@ -41,7 +41,7 @@ Status choose_chat(LoadedModel& loaded, const ModelRequest& request, const Model
   auto chat = make_folder_chat(name, files, *loaded.tokenizer);
   if (chat)
     loaded.chat = std::move(chat).value();
-  else if (request.chat.empty() && name == TemplateChat::kName)
+  else if (request.chat.empty() && TemplateChat::is_name(name))
     loaded.chat_problem = chat.error().message;
   else
     return Error{"--chat: " + chat.error().message};

@@ -151,7 +151,7 @@ class Answer {
   /// Calls in the text become calls of the choice, where tools were offered.
   void read_calls(AnsweredChoice& choice) const {
     if (request_.tools.empty()) return;
-    PolicyResponse response = model_.chat->parse_response(choice.text);
+    PolicyResponse response = model_.chat->parse_response(choice.text, request_.tools);
     if (response.tool_calls.empty()) return;
     choice.text = std::string(model_.chat->text_beside_calls(choice.text));
     choice.tool_calls = std::move(response.tool_calls);

@@ -41,6 +41,7 @@ CARNOT_FUZZ_TARGET(model_config);
 CARNOT_FUZZ_TARGET(openai_requests);
 CARNOT_FUZZ_TARGET(passages);
 CARNOT_FUZZ_TARGET(process_answers);
+CARNOT_FUZZ_TARGET(pythonic_calls);
 CARNOT_FUZZ_TARGET(recipe);
 CARNOT_FUZZ_TARGET(retrieval);
 CARNOT_FUZZ_TARGET(rollout_rows);
@@ -109,6 +110,7 @@ const std::vector<Target>& targets() {
                                           CARNOT_TARGET(openai_requests, kInMemory),
                                           CARNOT_TARGET(passages, kInMemory),
                                           CARNOT_TARGET(process_answers, kInMemory),
+                                          CARNOT_TARGET(pythonic_calls, kInMemory),
                                           CARNOT_TARGET(recipe, kInMemory),
                                           CARNOT_TARGET(retrieval, kInMemory),
                                           CARNOT_TARGET(rollout_rows, kInMemory),

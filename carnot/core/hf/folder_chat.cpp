@@ -40,9 +40,10 @@ std::optional<ChatTemplate> folder_template(const ModelFiles& files) {
 
 Result<std::unique_ptr<ChatFamily>> make_folder_chat(std::string_view name, const ModelFiles& files,
                                                      const Tokenizer& tokenizer) {
-  if (name != TemplateChat::kName) return make_chat_family(name, tokenizer);
-  const auto found = folder_template(files);
+  if (!TemplateChat::is_name(name)) return make_chat_family(name, tokenizer);
+  auto found = folder_template(files);
   if (!found) return Error{"template: the model folder has no chat template; expected chat_template.jinja in it"};
+  found->thinking = TemplateChat::thinking_of(name);
   auto chat = TemplateChat::start(*found, tokenizer);
   if (!chat) return Error{"the model's chat template cannot be used: " + chat.error().message};
   return std::unique_ptr<ChatFamily>(std::move(chat).value());

@@ -21,7 +21,8 @@ std::optional<std::string> folder_chat_name(const ModelFiles& files);
 /// special_tokens_map.json, the former first. Nothing without a template.
 std::optional<ChatTemplate> folder_template(const ModelFiles& files);
 
-/// The format of that name over a tokenizer, which must outlive it: a known one, or "template", the one among `files`.
+/// The format of that name over a tokenizer, which must outlive it: a known one, or "template" (TemplateChat::kNames),
+/// the one among `files`.
 Result<std::unique_ptr<ChatFamily>> make_folder_chat(std::string_view name, const ModelFiles& files,
                                                      const Tokenizer& tokenizer);
 

@@ -47,5 +47,22 @@ TEST(FolderChat, RendersWithTheTokensOfTheFolder) {
   EXPECT_TRUE(check_append_only(*chat).ok());
 }
 
+TEST(FolderChat, TheNameTellsATemplateWhetherToThink) {
+  testing::use_source_python();
+  const ModelFiles files = with_template(testing::template_text("qwen3"), {{"eos_token", "<|im_end|>"}});
+  const auto opening = [&](std::string_view name) {
+    const auto chat = make_folder_chat(name, files, testing::template_tokenizer()).value();
+    EXPECT_EQ(chat->name(), name);
+    return testing::template_tokenizer().decode(chat->render_opening(std::vector<Message>{{"user", "Hi"}}, "").tokens);
+  };
+  const std::string usual = "<|im_start|>user\nHi<|im_end|>\n<|im_start|>assistant\n";
+  EXPECT_EQ(opening("template"), usual);
+  EXPECT_EQ(opening("template_think"), usual);
+  EXPECT_EQ(opening("template_no_think"), usual + "<think>\n\n</think>\n\n");
+  const ModelFiles other = with_template(testing::template_text("ends"), {{"eos_token", "<|end|>"}});
+  EXPECT_THAT(make_folder_chat("template_think", other, testing::template_tokenizer()).error().message,
+              HasSubstr("the template cannot switch thinking"));
+}
+
 }  // namespace
 }  // namespace carnot

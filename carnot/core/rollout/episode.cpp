@@ -20,6 +20,12 @@ bool ends_with_any(std::string_view text, const std::vector<std::string>& stops)
   return std::any_of(stops.begin(), stops.end(), [&](const std::string& stop) { return text.ends_with(stop); });
 }
 
+std::vector<std::string> tool_texts(const Opening& opening) {
+  std::vector<std::string> texts;
+  for (const ToolDescription& tool : opening.tools) texts.push_back(tool.json());
+  return texts;
+}
+
 Result<std::vector<TokenId>> scripted_tokens(const Episode& episode, const ChatFamily& chat,
                                              const PolicyResponse& said) {
   const std::string prefix = episode.response({}).text;
@@ -125,8 +131,7 @@ Result<SpannedTokens> render_prompt(const ChatFamily& chat, const Opening& promp
   if (!prompt.system.empty()) messages.push_back({.role = "system", .content = prompt.system});
   messages.insert(messages.end(), prompt.history.begin(), prompt.history.end());
   if (!prompt.user.empty()) messages.push_back({.role = "user", .content = prompt.user});
-  std::vector<std::string> tools;
-  for (const ToolDescription& tool : prompt.tools) tools.push_back(tool.json());
+  const std::vector<std::string> tools = tool_texts(prompt);
   if (const Status writable = chat.check_writable(messages, tools); !writable)
     return Error{"the prompt cannot be written: " + writable.error().message};
   return tokenised("the prompt", chat.try_render_opening(messages, prompt.assistant_prefix, tools));
@@ -141,7 +146,7 @@ Episode::Episode(OpenedEnvironment opened, SpannedTokens opening, const ChatFami
       prompt_(opening_),
       assistant_prefix_(opened_.opening.assistant_prefix),
       prefix_(assistant_prefix_),
-      offers_tools_(!opened_.opening.tools.empty()),
+      tools_(tool_texts(opened_.opening)),
       anchor_(opened_.anchor) {}
 
 int Episode::max_turns() const { return options_.max_turns > 0 ? options_.max_turns : opened_.protocol.max_turns; }
@@ -156,7 +161,7 @@ bool Episode::closed(std::span<const TokenId> sampled) const {
 
 PolicyResponse Episode::response(std::span<const TokenId> sampled) const {
   std::string text = prefix_ + chat_->tokenizer().decode(closed(sampled) ? sampled.first(sampled.size() - 1) : sampled);
-  return offers_tools_ ? chat_->parse_response(std::move(text)) : PolicyResponse(std::move(text));
+  return tools_.empty() ? PolicyResponse(std::move(text)) : chat_->parse_response(std::move(text), tools_);
 }
 
 // An inline reply needs an open message; after a closed one it becomes the next user message.
@@ -213,7 +218,7 @@ Turn Episode::close_turn(std::span<const TokenId> sampled, const Answer& answer,
   prompt_ = fresh ? rendered : SpannedTokens{};
   context_ = fresh ? Context::Fresh : Context::Growing;
   if (fresh) assistant_prefix_ = reply.prompt.assistant_prefix;
-  if (fresh) offers_tools_ = !reply.prompt.tools.empty();
+  if (fresh) tools_ = tool_texts(reply.prompt);
   prefix_ = continues_message(sampled, reply) ? "" : assistant_prefix_;
   anchor_ = answer.anchor;
   return turn;

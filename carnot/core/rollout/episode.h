@@ -108,7 +108,7 @@ class Episode {
   Context context_ = Context::Growing;  ///< of the next turn
   std::string assistant_prefix_;        ///< of the messages of the present context
   std::string prefix_;  ///< that the running assistant message began with; empty if an inline reply continues it
-  bool offers_tools_ = false;
+  std::vector<std::string> tools_{};  ///< offered in the present context, as the chat format gets them
   std::string anchor_;
   std::vector<PlayedTurn> played_;
 };

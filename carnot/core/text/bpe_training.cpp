@@ -114,7 +114,7 @@ class PairMerger {
 constexpr std::int64_t kLeastCount = 2;
 
 /// The pattern takes each digit by itself, never with a blank.
-bool is_digit(std::string_view word) { return word.size() == 1 && word[0] >= '0' && word[0] <= '9'; }
+bool is_one_digit(std::string_view word) { return word.size() == 1 && word[0] >= '0' && word[0] <= '9'; }
 
 /// The protected words as they occur in text: bare, then with a blank.
 std::vector<std::string> protected_pieces(const BpeTrainingOptions& options) {
@@ -122,7 +122,7 @@ std::vector<std::string> protected_pieces(const BpeTrainingOptions& options) {
   std::set<std::string> seen;
   for (const std::string& word : options.protected_words)
     for (const std::string& piece : {word, " " + word})
-      if ((piece == word || !is_digit(word)) && seen.insert(piece).second) pieces.push_back(piece);
+      if ((piece == word || !is_one_digit(word)) && seen.insert(piece).second) pieces.push_back(piece);
   return pieces;
 }
 

@@ -112,10 +112,10 @@ void ChatFamily::write_prefix(LabelledText& text, std::string_view prefix) const
   text.add_format(SpanKind::Prompt, prefix);
 }
 
-PolicyResponse ChatFamily::parse_response(std::string text) const {
+PolicyResponse ChatFamily::parse_response(std::string text, Tools tools) const {
   PolicyResponse response(std::move(text));
   if (!takes_tools()) return response;
-  auto calls = call_form()->parse(response.text);
+  auto calls = call_form()->parse(response.text, tools);
   if (calls)
     response.tool_calls = std::move(calls).value();
   else
@@ -156,7 +156,7 @@ Result<SpannedTokens> ChatFamily::try_render_inline(std::string_view text) const
 Result<std::vector<TokenId>> ChatFamily::try_spoken(std::string_view content, std::string_view prefix,
                                                     bool ends) const {
   std::string text(prefix.empty() ? before_speech() : std::string_view());
-  text.append(content);
+  text.append(prefix.empty() ? as_said(content) : content);
   if (ends) text.append(after_speech());
   CARNOT_ASSIGN_OR_RETURN(const auto before, before_response(prefix));
   return content_tokens(text, before);
@@ -166,7 +166,7 @@ Result<std::vector<TokenId>> ChatFamily::try_spoken_calls(std::string_view conte
                                                           std::string_view prefix) const {
   CARNOT_CHECK(takes_tools(), std::string(name()) + " has no way to call functions");
   LabelledText text(*tokenizer_, in_contents_);
-  call_form()->write(text, content, calls, SpanKind::Prompt);
+  call_form()->write(text, prefix.empty() ? as_said(content) : content, calls, SpanKind::Prompt);
   CARNOT_ASSIGN_OR_RETURN(const auto before, before_response(prefix));
   CARNOT_ASSIGN_OR_RETURN(auto spoken, text.tokenize(before));
   return std::move(spoken.tokens);

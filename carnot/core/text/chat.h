@@ -19,9 +19,6 @@
 
 namespace carnot {
 
-/// Functions that the policy may call, each the JSON text of {"type": "function", "function": {...}}.
-using Tools = std::span<const std::string>;
-
 /// One family's way to write a conversation ("qwen2.5", ...).
 ///
 /// The text of messages comes from users, tools and worlds. Control tokens in it (<|im_end|>) are spelled as other text
@@ -79,8 +76,9 @@ class ChatFamily {
 
   /// Reads the calls of an assistant message written in this format: the inverse of what render_opening() writes for
   /// them. A message without anything that looks like a call has none; what looks like one and cannot be read is
-  /// reported in `problem`, for the policy to read. REQUIRES: takes_tools().
-  PolicyResponse parse_response(std::string text) const;
+  /// reported in `problem`, for the policy to read. `tools`, as they were offered, say what values are where a format
+  /// writes strings without quotes. REQUIRES: takes_tools().
+  PolicyResponse parse_response(std::string text, Tools tools = {}) const;
 
   /// What such a message says next to its calls, as write_calls() would have it back. REQUIRES: parse_response() reads
   /// calls in it.
@@ -132,6 +130,8 @@ class ChatFamily {
   /// What a policy of this format says around the content of a message: a blank, in some formats.
   virtual std::string_view before_speech() const { return {}; }
   virtual std::string_view after_speech() const { return {}; }
+  /// The content of an assistant's message without a beginning that the head has already: "<think>\n".
+  virtual std::string_view as_said(std::string_view content) const { return content; }
   /// Whether the assistant's head ends in an added token, not in text.
   virtual bool head_ends_in_token() const { return false; }
 

@@ -28,12 +28,33 @@ std::string tools_section(Tools tools) {
          "<args-json-object>}\n</tool_call>";
 }
 
+/// The same as Qwen3.5 was trained with it.
+std::string parameter_tools_section(Tools tools) {
+  std::string section = "# Tools\n\nYou have access to the following functions:\n\n<tools>";
+  for (const std::string& tool : tools) section += "\n" + spaced_json(tool);
+  return section +
+         "\n</tools>\n\nIf you choose to call a function ONLY reply in the following format with NO suffix:\n\n"
+         "<tool_call>\n<function=example_function_name>\n<parameter=example_parameter_1>\nvalue_1\n</parameter>\n"
+         "<parameter=example_parameter_2>\nThis is the value for the second parameter\nthat can span\nmultiple lines\n"
+         "</parameter>\n</function>\n</tool_call>\n\n<IMPORTANT>\nReminder:\n- Function calls MUST follow the "
+         "specified "
+         "format: an inner <function=...></function> block must be nested within <tool_call></tool_call> XML tags\n- "
+         "Required parameters MUST be specified\n- You may provide optional reasoning for your function call in "
+         "natural "
+         "language BEFORE the function call, but NOT after\n- If there is no function call available, answer the "
+         "question like normal with your current knowledge and do not tell the user about function calls\n</IMPORTANT>";
+}
+
 /// How the families that write ChatML differ.
 struct ChatMlStyle {
   std::string_view name{};
   std::string_view default_system{};  ///< put first where the first message is not a system message; may be empty
   bool tool_as_user = false;          ///< tool results are in a user message, each within <tool_response> tags
-  std::string_view head_end{};        ///< after the assistant's head: thinking that is closed at once
+  std::string_view head_end{};        ///< after the assistant's head: thinking that begins, or is closed at once
+  const ToolCallForm& (*form)() = tagged_tool_calls;
+  std::string (*section)(Tools) = tools_section;
+  bool tools_first = false;  ///< before the text of the system message
+  bool trims = false;        ///< what is not the assistant's is written without blanks at both ends
 };
 
 /// ChatML: <|im_start|>role\ncontent<|im_end|>\n for each message (Qwen and others). Functions are offered in the
@@ -66,17 +87,27 @@ class ChatMl final : public ChatFamily {
 
   std::vector<TokenId> own_stop_tokens() const override { return present_tokens({"<|im_end|>", "<|endoftext|>"}); }
 
-  const ToolCallForm* call_form() const override { return &tagged_tool_calls(); }
+  const ToolCallForm* call_form() const override { return &style_.form(); }
+
+  std::string_view as_said(std::string_view content) const override {
+    if (content.starts_with(style_.head_end)) content.remove_prefix(style_.head_end.size());
+    return content;
+  }
+
+  std::string_view shown(std::string_view content) const { return style_.trims ? stripped(content) : content; }
 
   void add_system(LabelledText& text, const Message* system, Tools tools) const {
-    if (!system && style_.default_system.empty() && tools.empty()) return;
+    const bool has_text = system || !style_.default_system.empty();
+    if (!has_text && tools.empty()) return;
+    const std::string section = tools.empty() ? "" : style_.section(tools);
+    const std::string between = has_text && !tools.empty() ? "\n\n" : "";
     text.add(SpanKind::Template, head_of("system"));
+    if (style_.tools_first) text.add(SpanKind::Template, section + between);
     if (system)
-      text.add(SpanKind::Prompt, system->content);
+      text.add(SpanKind::Prompt, shown(system->content));
     else
       text.add(SpanKind::Template, style_.default_system);
-    const bool has_text = system || !style_.default_system.empty();
-    if (!tools.empty()) text.add(SpanKind::Template, (has_text ? "\n\n" : "") + tools_section(tools));
+    if (!style_.tools_first) text.add(SpanKind::Template, between + section);
     text.add(SpanKind::Template, kTail);
   }
 
@@ -94,14 +125,16 @@ class ChatMl final : public ChatFamily {
 
   void add_message(LabelledText& text, const Message& message, SpanKind content_kind) const {
     // What was in a head stays there: the template of Qwen3 takes closed thinking out of earlier messages.
-    if (message.role == "assistant")
+    const bool assistant = message.role == "assistant";
+    if (assistant)
       add_assistant_head(text);
     else
       text.add(SpanKind::Template, head_of(message.role));
+    const std::string_view content = assistant ? as_said(message.content) : shown(message.content);
     if (message.tool_calls.empty())
-      text.add(content_kind, message.content);
+      text.add(content_kind, content);
     else
-      call_form()->write(text, message.content, message.tool_calls, content_kind);
+      call_form()->write(text, content, message.tool_calls, content_kind);
     text.add(SpanKind::Template, kTail);
   }
 
@@ -111,7 +144,7 @@ class ChatMl final : public ChatFamily {
     const bool first = index == 0 || messages[index - 1].role != "tool";
     const bool last = index + 1 == messages.size() || messages[index + 1].role != "tool";
     text.add(SpanKind::Template, first ? head_of("user") + "<tool_response>\n" : "\n<tool_response>\n");
-    text.add(content_kind, messages[index].content);
+    text.add(content_kind, shown(messages[index].content));
     text.add(SpanKind::Template, "\n</tool_response>" + std::string(last ? kTail : ""));
   }
 
@@ -215,6 +248,18 @@ class MistralChat final : public ChatFamily {
   MistralStyle style_;
 };
 
+constexpr std::string_view kThinkingBegun = "<think>\n", kThinkingClosed = "<think>\n\n</think>\n\n";
+
+constexpr ChatMlStyle qwen35_style(std::string_view name, std::string_view head_end, const ToolCallForm& (*form)()) {
+  return {.name = name,
+          .tool_as_user = true,
+          .head_end = head_end,
+          .form = form,
+          .section = parameter_tools_section,
+          .tools_first = true,
+          .trims = true};
+}
+
 constexpr ChatMlStyle kChatMl[] = {
     {.name = "chatml"},
     {.name = "qwen2", .default_system = "You are a helpful assistant."},
@@ -222,7 +267,11 @@ constexpr ChatMlStyle kChatMl[] = {
      .default_system = "You are Qwen, created by Alibaba Cloud. You are a helpful assistant.",
      .tool_as_user = true},
     {.name = "qwen3", .tool_as_user = true},
-    {.name = "qwen3_no_think", .tool_as_user = true, .head_end = "<think>\n\n</think>\n\n"},
+    {.name = "qwen3_no_think", .tool_as_user = true, .head_end = kThinkingClosed},
+    qwen35_style("qwen3.5", kThinkingBegun, parameter_tool_calls),
+    qwen35_style("qwen3.5_no_think", kThinkingClosed, parameter_tool_calls),
+    qwen35_style("qwen3.6", kThinkingBegun, json_parameter_tool_calls),
+    qwen35_style("qwen3.6_no_think", kThinkingClosed, json_parameter_tool_calls),
 };
 constexpr MistralStyle kMistral[] = {{.name = "mistral", .blank = " "}, {.name = "mistral_nemo"}};
 
@@ -238,6 +287,11 @@ constexpr FamilyMarks kMarks[] = {
     {"mistral_nemo", {"\"[AVAILABLE_TOOLS][\"", "\"[INST]\""}, "[SYSTEM_PROMPT]"},
     {"qwen2.5", {"<|im_start|>", "You are Qwen, created by Alibaba Cloud. You are a helpful assistant."}, "<think>"},
     {"qwen3", {"<|im_start|>", "reasoning_content.strip('\\n')"}, "You are Qwen"},
+    {"qwen3.5_no_think",
+     {"<parameter=", "enable_thinking is defined and enable_thinking is true"},
+     "preserve_thinking"},
+    {"qwen3.5", {"<parameter=", "reasoning_content|trim"}, "preserve_thinking"},
+    {"qwen3.6", {"<parameter=", "preserve_thinking is defined and preserve_thinking is true"}, "reasoning_effort"},
     {"qwen2", {"<|im_start|>system\\nYou are a helpful assistant.<|im_end|>", ""}, "tool"},
     {"chatml", {"'<|im_start|>' + message['role'] + '\\n' + message['content'] + '<|im_end|>' + '\\n'", ""}, "system"},
 };
@@ -272,14 +326,14 @@ Result<std::unique_ptr<ChatFamily>> make_chat_family(std::string_view name, cons
   if (made) return made;
   if (!missing.empty())
     return Error{"chat family " + std::string(name) + ": the tokenizer lacks the added tokens " + join(missing)};
-  if (name == TemplateChat::kName) return Error{"chat family template: no model folder has one"};
+  if (TemplateChat::is_name(name)) return Error{"chat family " + std::string(name) + ": no model folder has one"};
   return Error{"no chat family '" + std::string(name) + "'; expected one of " + join(chat_family_names())};
 }
 
 std::vector<std::string> chat_family_names() {
   std::vector<std::string> names;
   for_each_family([&](std::string_view family, const auto&, const auto&) { names.emplace_back(family); });
-  names.emplace_back(TemplateChat::kName);
+  names.insert(names.end(), std::begin(TemplateChat::kNames), std::end(TemplateChat::kNames));
   return names;
 }
 

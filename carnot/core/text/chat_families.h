@@ -15,7 +15,7 @@ namespace carnot {
 /// a tokenizer that lacks the family's tokens is refused with the missing ones named.
 Result<std::unique_ptr<ChatFamily>> make_chat_family(std::string_view name, const Tokenizer& tokenizer);
 
-/// The families, and "template": the one that a model folder's own template makes (text/template_chat.h).
+/// The families, and the names of the one that a model folder's own template makes (text/template_chat.h).
 std::vector<std::string> chat_family_names();
 
 /// The family whose published Jinja template this is, recognised by text that only it contains; empty if unknown.

@@ -12,6 +12,7 @@
 #include "carnot/core/text/chat_families.h"
 #include "testing/missing.h"
 #include "testing/paths.h"
+#include "testing/recorded_chats.h"
 
 namespace carnot {
 namespace {
@@ -34,20 +35,6 @@ const Tokenizer& small_tokenizer() {
   return tokenizer;
 }
 
-std::vector<Message> messages_of(const ordered_json& list) {
-  std::vector<Message> messages;
-  for (const ordered_json& one : list) {
-    Message message{
-        .role = one.at("role"), .content = one.at("content"), .tool_call_id = one.value("tool_call_id", "")};
-    for (const ordered_json& call : one.value("tool_calls", ordered_json::array()))
-      message.tool_calls.push_back({.name = call.at("function").at("name"),
-                                    .arguments = call.at("function").at("arguments").dump(),
-                                    .id = call.at("id")});
-    messages.push_back(std::move(message));
-  }
-  return messages;
-}
-
 /// The family of that name; Llama's formats are those of their templates.
 std::unique_ptr<ChatFamily> format_of(const std::string& name) {
   if (!name.starts_with("llama")) return make_chat_family(name, small_tokenizer()).value();
@@ -57,19 +44,18 @@ std::unique_ptr<ChatFamily> format_of(const std::string& name) {
 
 class ChatTemplates : public ::testing::TestWithParam<std::string> {
  protected:
-  ordered_json recorded_ =
-      ordered_json::parse(read_file(source_path("tests/golden/chat/") + GetParam() + ".json").value());
+  ordered_json recorded_ = testing::recorded_chat("chat/" + GetParam());
 
   static std::string rendered(const ordered_json& one, const std::string& chat) {
-    std::vector<std::string> tools;
-    for (const ordered_json& tool : one.at("tools")) tools.push_back(tool.dump());
-    return small_tokenizer().decode(format_of(chat)->render_opening(messages_of(one.at("messages")), "", tools).tokens);
+    const auto tools = testing::recorded_tools(one);
+    return small_tokenizer().decode(
+        format_of(chat)->render_opening(testing::recorded_messages(one.at("messages")), "", tools).tokens);
   }
 };
 
 INSTANTIATE_TEST_SUITE_P(Published, ChatTemplates,
                          ::testing::Values("qwen2.5", "qwen3", "llama2", "llama3", "llama3.1", "mistral",
-                                           "mistral_nemo"),
+                                           "mistral_nemo", "qwen3.5", "qwen3.6"),
                          [](const auto& info) {
                            std::string name = info.param;
                            std::replace(name.begin(), name.end(), '.', '_');
@@ -142,13 +128,13 @@ TEST_P(ChatTemplates, CallsAreSaidAsPublishedAndReadBack) {
   int said = 0;
   for (const ordered_json& one : recorded_.at("cases")) {
     if (one.value("chat", GetParam()) != GetParam()) continue;
-    for (const Message& message : messages_of(one.at("messages"))) {
+    for (const Message& message : testing::recorded_messages(one.at("messages"))) {
       if (message.tool_calls.empty()) continue;
       ++said;
       const auto tokens = family->spoken_calls(message.content, message.tool_calls, "");
       const std::string text = small_tokenizer().decode(tokens);
       EXPECT_NE(one.at("text").get<std::string>().find(text), std::string::npos) << text;
-      const PolicyResponse read = family->parse_response(text);
+      const PolicyResponse read = family->parse_response(text, testing::recorded_tools(one));
       EXPECT_EQ(read.problem, "");
       ASSERT_EQ(read.tool_calls.size(), message.tool_calls.size());
       const auto beside = std::string(family->text_beside_calls(text));
@@ -232,7 +218,7 @@ TEST_P(ChatTemplates, WhatIsNoCallIsTextAndWhatIsABrokenOneIsSaid) {
     const PolicyResponse read = family->parse_response(cut);
     EXPECT_TRUE(read.problem.empty() || read.tool_calls.empty());
   }
-  call.replace(call.find("wait"), 4, "\\u00");
+  call.erase(call.find("wait"), 4);
   EXPECT_NE(family->parse_response(call).problem, "");
 }
 
@@ -242,6 +228,7 @@ TEST_P(ChatTemplates, AnIdIsReadOnlyWhereTheFormatWritesIt) {
   const std::vector<ToolCall> call{{.name = "wait", .id = "abcdef123"}};
   std::string text = small_tokenizer().decode(family->spoken_calls("", call, ""));
   const bool writes_it = text.find(call[0].id) != std::string::npos;
+  if (text.find('}') == std::string::npos) return;  // no place for one
   if (!writes_it) text.insert(text.rfind('}'), R"(, "id": "abcdef123")");
   const auto read = family->parse_response(text).tool_calls;
   ASSERT_EQ(read.size(), 1u) << text;
@@ -263,7 +250,7 @@ std::vector<TokenId> turn_by_turn(const ChatFamily& chat, const std::vector<Mess
 }
 
 TEST(Qwen3Thinking, StaysInTheHistoryWhichElseIsWhatThePublishedTemplateRenders) {
-  const auto recorded = ordered_json::parse(read_file(source_path("tests/golden/chat/qwen3.json")).value());
+  const auto recorded = testing::recorded_chat("chat/qwen3");
   const auto& cases = recorded.at("cases");
   const auto one = std::find_if(cases.begin(), cases.end(),
                                 [](const auto& each) { return each.at("name") == "a history with thinking"; });
@@ -274,10 +261,22 @@ TEST(Qwen3Thinking, StaysInTheHistoryWhichElseIsWhatThePublishedTemplateRenders)
   with_thought.insert(with_thought.find(answer), thought);
 
   const auto chat = make_chat_family("qwen3", small_tokenizer()).value();
-  const auto messages = messages_of(one->at("messages"));
+  const auto messages = testing::recorded_messages(one->at("messages"));
   ASSERT_EQ(messages[1].content, thought + answer);
   EXPECT_EQ(small_tokenizer().decode(turn_by_turn(*chat, messages)), with_thought);
   EXPECT_EQ(turn_by_turn(*chat, messages), chat->render_opening(messages, "").tokens);
+}
+
+TEST(Qwen35Thinking, IsNotBegunTwiceWhereTheHeadBeginsIt) {
+  const auto chat = make_chat_family("qwen3.5", small_tokenizer()).value();
+  const auto text = [&](const std::string& content) {
+    return small_tokenizer().decode(chat->spoken(content, "", true));
+  };
+  EXPECT_EQ(text("<think>\nMoss.\n</think>\n\nUp."), "Moss.\n</think>\n\nUp.");
+  EXPECT_EQ(text("Moss.\n</think>\n\nUp."), "Moss.\n</think>\n\nUp.");
+  EXPECT_EQ(small_tokenizer().decode(
+                chat->spoken_calls("<think>\nHm.\n</think>", std::vector<ToolCall>{{.name = "wait"}}, "")),
+            "Hm.\n</think>\n\n<tool_call>\n<function=wait>\n</function>\n</tool_call>");
 }
 
 TEST(Qwen3Thinking, EveryTurnsTokensBeginWithThoseOfTheTurnBefore) {
@@ -286,7 +285,7 @@ TEST(Qwen3Thinking, EveryTurnsTokensBeginWithThoseOfTheTurnBefore) {
                                          {"user", "Sure?"},
                                          {"assistant", "<think>\nHm.\n</think>\n\nYes."},
                                          {"user", "Why?"}};
-  for (const char* name : {"qwen3", "qwen3_no_think"}) {
+  for (const char* name : {"qwen3", "qwen3_no_think", "qwen3.5", "qwen3.5_no_think", "qwen3.6", "qwen3.6_no_think"}) {
     const auto chat = make_chat_family(name, small_tokenizer()).value();
     std::vector<TokenId> before;
     for (std::size_t count = 1; count <= messages.size(); count += 2) {
@@ -336,6 +335,11 @@ TEST(ChatOfATemplate, IsFoundByWhatOnlyItContains) {
       chat_family_of_template("<|im_start|> You are Qwen, created by Alibaba Cloud. You are a helpful assistant."),
       "qwen2.5");
   EXPECT_EQ(chat_family_of_template("<|im_start|> {{ reasoning_content.strip('\\n') }}"), "qwen3");
+  EXPECT_EQ(chat_family_of_template("'<parameter=' {{ reasoning_content|trim }} enable_thinking is false"), "qwen3.5");
+  EXPECT_EQ(chat_family_of_template("'<parameter=' enable_thinking is defined and enable_thinking is true"),
+            "qwen3.5_no_think");
+  EXPECT_EQ(chat_family_of_template("'<parameter=' preserve_thinking is defined and preserve_thinking is true"),
+            "qwen3.6");
   EXPECT_EQ(chat_family_of_template("<|im_start|>system\\nYou are a pirate.<|im_end|>"), "");
   EXPECT_EQ(chat_family_of_template(""), "");
 }

@@ -16,12 +16,20 @@ const std::string kThought = "<think>\nThe moss is on this side.\n</think>\n\n";
 
 const std::string kProbedTool =
     R"({"type": "function", "function": {"name": "carnot_probe", "description": "Finds a word.", "parameters": )"
-    R"({"type": "object", "properties": {"word": {"type": "string", "description": "what to find"}}, )"
+    R"({"type": "object", "properties": {"word": {"type": "string", "description": "what to find"}, )"
+    R"("exact": {"type": "boolean", "description": "whether as it is spelled"}}, )"
     R"("required": ["word"]}}})";
+constexpr const char* kProbedName = "carnot_probe";
 constexpr const char* kProbedId = "abcdef123";  // Mistral's templates want nine letters
 
 ToolCall probed_call(const std::string& id) {
-  return {.name = "carnot_probe", .arguments = R"({"word": "north"})", .id = id.empty() ? kProbedId : id};
+  return {.name = kProbedName, .arguments = R"({"word": "north", "exact": true})", .id = id.empty() ? kProbedId : id};
+}
+
+std::size_t count(std::string_view text, std::string_view word) {
+  std::size_t found = 0;
+  for (auto at = text.find(word); at != std::string_view::npos; at = text.find(word, at + word.size())) ++found;
+  return found;
 }
 
 /// What is before the messages of a reply: a question, and the assistant's answer or the calls that its leading
@@ -44,11 +52,36 @@ const ContentRange* content_of(const MarkedRendering& rendering, std::size_t mes
   return nullptr;
 }
 
-std::vector<std::string> control_texts(const Tokenizer& tokenizer) {
+std::vector<std::string> token_texts(const Tokenizer& tokenizer, const auto& counts) {
   std::vector<std::string> texts;
   for (TokenId id = 0; id < tokenizer.vocab_size(); ++id)
-    if (tokenizer.has(id) && tokenizer.is_control(id)) texts.emplace_back(tokenizer.bytes_of(id));
+    if (tokenizer.has(id) && counts(id)) texts.emplace_back(tokenizer.bytes_of(id));
   return texts;
+}
+
+std::vector<std::string> control_texts(const Tokenizer& tokenizer) {
+  return token_texts(tokenizer, [&](TokenId id) { return tokenizer.is_control(id); });
+}
+
+std::string joined(std::span<const CallText> calls) {
+  std::string text;
+  for (const CallText& one : calls) text += one.text;
+  return text;
+}
+
+/// Finds the calls of a message behind byte `from`; they are then its content, with the form's marks. A template that
+/// changes them leaves nothing to find.
+void take_calls(MarkedRendering& rendering, std::span<const CallText> calls, std::size_t message, std::size_t from) {
+  const std::string body = joined(calls);
+  std::size_t at = rendering.text.find(body, from);
+  if (at == std::string::npos) return;
+  std::erase_if(rendering.contents, [&](const ContentRange& range) { return range.message == message; });
+  ContentRange range{.begin = at, .end = at + body.size(), .message = message};
+  for (const CallText& one : calls) {
+    if (one.of_format) range.of_format.push_back({.begin = at, .end = at + one.text.size()});
+    at += one.text.size();
+  }
+  rendering.contents.push_back(std::move(range));
 }
 
 /// The added token that the text begins with.
@@ -60,13 +93,19 @@ std::optional<TokenId> leading_token(const Tokenizer& tokenizer, std::string_vie
 
 }  // namespace
 
-TemplateChat::TemplateChat(std::unique_ptr<TemplateRenderer> renderer, const Tokenizer& tokenizer)
-    : ChatFamily(tokenizer), renderer_(std::move(renderer)), marks_(control_texts(tokenizer)) {}
+TemplateChat::TemplateChat(std::unique_ptr<TemplateRenderer> renderer, const Tokenizer& tokenizer,
+                           std::optional<bool> thinking)
+    : ChatFamily(tokenizer), renderer_(std::move(renderer)), marks_(control_texts(tokenizer)), thinking_(thinking) {}
+
+std::optional<bool> TemplateChat::thinking_of(std::string_view name) {
+  if (name == kNames[1] || name == kNames[2]) return name == kNames[1];
+  return std::nullopt;
+}
 
 Result<std::unique_ptr<TemplateChat>> TemplateChat::start(const ChatTemplate& chat, const Tokenizer& tokenizer,
                                                           const TemplateRendererOptions& options) {
   CARNOT_ASSIGN_OR_RETURN(auto renderer, TemplateRenderer::start(chat, options));
-  std::unique_ptr<TemplateChat> made(new TemplateChat(std::move(renderer), tokenizer));
+  std::unique_ptr<TemplateChat> made(new TemplateChat(std::move(renderer), tokenizer, chat.thinking));
   CARNOT_RETURN_IF_ERROR(made->learn(chat));
   return made;
 }
@@ -75,12 +114,29 @@ Result<std::unique_ptr<TemplateChat>> TemplateChat::start(const ChatTemplate& ch
 
 Status TemplateChat::learn(const ChatTemplate& chat) {
   CARNOT_RETURN_IF_ERROR(learn_messages());
+  CARNOT_RETURN_IF_ERROR(check_thinking());
   const auto eos = chat.tokens.find("eos_token");
   const auto id = eos == chat.tokens.end() ? std::nullopt : tokenizer().id_of(eos->second);
   if (id && tokenizer().is_added(*id) && std::find(stops_.begin(), stops_.end(), *id) == stops_.end())
     stops_.push_back(*id);
   learn_rewriting();
-  learn_tools();
+  const auto offer = learn_offer();
+  Status tools = offer ? learn_form(*offer) : Status(offer.error());
+  if (tools) tools = try_tools();
+  if (tools) return Done{};
+  form_ = nullptr;
+  no_tools_because_ = tools.error().message;
+  return Done{};
+}
+
+Status TemplateChat::check_thinking() const {
+  if (!thinking_) return Done{};
+  TemplateInput asked{.messages = {kQuestion}, .assistant_is_next = true, .thinking = true};
+  const auto thinks = render(asked);
+  asked.thinking = false;
+  const auto does_not = render(asked);
+  if (thinks && does_not && thinks->text == does_not->text)
+    return Error{"the template cannot switch thinking: it minds neither enable_thinking nor thinking"};
   return Done{};
 }
 
@@ -140,39 +196,43 @@ void TemplateChat::learn_rewriting() {
     rewriting_.push_back("moves the system message to the last user message");
 }
 
-void TemplateChat::learn_tools() {
-  TemplateInput offered{.messages = {kQuestion}, .tools = {kProbedTool}, .assistant_is_next = true};
-  const auto offer = render(offered);
-  if (!offer || offer->text.find("carnot_probe") == std::string::npos) {
-    no_tools_because_ = offer ? "the template does not write tools" : offer.error().message;
-    return;
+/// What the template renders of a question where a function is offered.
+Result<std::string> TemplateChat::learn_offer() {
+  for (const bool in_system : {false, true}) {
+    tools_in_system_ = in_system;
+    const auto offer = render({.messages = {kQuestion}, .tools = {kProbedTool}, .assistant_is_next = true});
+    if (!offer && !in_system) return offer.error();
+    if (offer && offer->text.find(kProbedName) != std::string::npos) return offer->text;
   }
-  offered.messages.push_back({.role = "assistant", .tool_calls = {probed_call(kProbedId)}});
-  offered.assistant_is_next = false;
-  const auto called = render(offered);
-  if (!called) {
-    no_tools_because_ = called.error().message;
-    return;
+  return Error{"the template does not write tools"};
+}
+
+Status TemplateChat::learn_form(const std::string& offer) {
+  const Message calling{.role = "assistant", .tool_calls = {probed_call(kProbedId)}};
+  const auto called = render({.messages = {kQuestion, calling}, .tools = {kProbedTool}});
+  if (!called) return called.error();
+  for (const ToolCallForm* form : tool_call_forms()) {
+    const std::string written = form->text_of("", calling.tool_calls);
+    if (called->text.find(written) == std::string::npos || offer.find(written) != std::string::npos) continue;
+    form_ = form;
+    return Done{};
   }
-  for (const ToolCallForm* form : tool_call_forms())
-    if (const std::string written = form->head() + form->written("", offered.messages[1].tool_calls);
-        called->text.find(written) != std::string::npos && offer->text.find(written) == std::string::npos)
-      form_ = form;
-  if (form_ == nullptr) no_tools_because_ = "the template writes calls in a form that is not known";
-  if (form_ == nullptr) return;
-  if (const Status sound = try_tools(); !sound) {
-    form_ = nullptr;
-    no_tools_because_ = sound.error().message;
-  }
+  if (count(called->text, kProbedName) > count(offer, kProbedName))
+    return Error{"the template writes calls in a form that is not known"};
+  const auto is_added = [&](TokenId id) { return tokenizer().is_added(id); };
+  form_ = form_asked_for(offer, token_texts(tokenizer(), is_added));
+  if (form_ == nullptr) return Error{"the template does not write calls, and asks for them in no form that is known"};
+  calls_are_content_ = true;
+  return Done{};
 }
 
 /// A call and its result, as a rollout makes them and as the template renders them at once.
-Status TemplateChat::try_tools() {
+Status TemplateChat::try_tools() const {
   if (stops_.empty()) return Error{"no token ends an assistant message"};
   const std::vector<Message> all = {
       kQuestion,
       {.role = "assistant", .tool_calls = {probed_call(kProbedId)}},
-      {.role = "tool", .content = "up", .tool_call_id = kProbedId},
+      {.role = "tool", .content = "two steps up", .tool_call_id = kProbedId},
   };
   const Tools tools(&kProbedTool, 1);
   const auto messages = std::span(all);
@@ -183,8 +243,10 @@ Status TemplateChat::try_tools() {
   for (const auto* rendered : {&at_once, &opening, &reply})
     if (!*rendered) return rendered->error();
   if (!said) return said.error();
+  const std::string shown = tokenizer().decode(reply->tokens);
+  if (shown.find(all[2].content) == std::string::npos) return Error{"the template leaves out what a function returned"};
   const std::string grown = tokenizer().decode(opening->tokens) + tokenizer().decode(*said) +
-                            std::string(tokenizer().bytes_of(stops_[0])) + tokenizer().decode(reply->tokens);
+                            std::string(tokenizer().bytes_of(stops_[0])) + shown;
   if (grown != tokenizer().decode(at_once->tokens))
     return Error{"the template renders a call and its result in another way when both are history"};
   return Done{};
@@ -192,22 +254,31 @@ Status TemplateChat::try_tools() {
 
 // ---- rendering
 
+/// How the message stands in a prompt, if it has calls that the form can write.
+std::vector<CallText> TemplateChat::written_calls(const Message& message) const {
+  const std::size_t count = message.tool_calls.size();
+  if (form_ == nullptr || count == 0 || (count > 1 && form_->has_one_call())) return {};
+  return form_->written(message.content, message.tool_calls);
+}
+
 Result<MarkedRendering> TemplateChat::render(const TemplateInput& input) const {
   const bool hides = control_tokens_in_contents() == ControlTokens::Text;
-  const TemplateInput given = marks_->hidden(input, hides);
+  TemplateInput given = marks_->hidden(input, hides);
+  given.tools_in_system = tools_in_system_;
+  if (!given.thinking) given.thinking = thinking_;
+  std::vector<std::vector<CallText>> calls;
+  for (Message& message : given.messages) {
+    calls.push_back(written_calls(message));
+    if (calls.back().empty() || !calls_are_content_) continue;
+    message.content = joined(calls.back());
+    message.tool_calls.clear();
+  }
   auto rendering = marks_->render(*renderer_, given);
-  if (!rendering || form_ == nullptr) return rendering;
+  if (!rendering) return rendering;
   // Calls count as what the assistant said.
   std::size_t from = 0;
-  for (std::size_t i = 0; i < given.messages.size(); ++i) {
-    const Message& message = given.messages[i];
-    if (!message.tool_calls.empty() && (message.tool_calls.size() == 1 || !form_->has_one_call())) {
-      const std::string head = form_->head(), body = form_->written(message.content, message.tool_calls);
-      const auto at = rendering->text.find(head + body, from);
-      if (at == std::string::npos) continue;
-      std::erase_if(rendering->contents, [&](const ContentRange& range) { return range.message == i; });
-      rendering->contents.push_back({.begin = at + head.size(), .end = at + head.size() + body.size(), .message = i});
-    }
+  for (std::size_t i = 0; i < calls.size(); ++i) {
+    if (!calls[i].empty()) take_calls(*rendering, calls[i], i, from);
     if (const ContentRange* range = content_of(*rendering, i)) from = std::max(from, range->end);
   }
   std::sort(rendering->contents.begin(), rendering->contents.end(),
@@ -224,14 +295,20 @@ void TemplateChat::add_range(LabelledText& text, const MarkedRendering& renderin
       piece.was_hidden ? text.add_content(SpanKind::Template, piece.text) : text.add(SpanKind::Template, piece.text);
     begin = end;
   };
+  const auto add_said = [&](std::size_t end) {
+    std::string content;
+    for (const TemplateMarks::Piece& piece : marks_->revealed(all.substr(begin, end - begin))) content += piece.text;
+    text.add_content(content_kind, content);
+    begin = end;
+  };
   for (const ContentRange& range : rendering.contents) {
     if (range.begin < begin) continue;
     add_template(range.begin);
-    std::string content;
-    for (const TemplateMarks::Piece& piece : marks_->revealed(all.substr(begin, range.end - begin)))
-      content += piece.text;
-    text.add_content(content_kind, content);
-    begin = range.end;
+    for (const TextRange& mark : range.of_format) {
+      add_said(mark.begin);
+      add_template(mark.end);
+    }
+    add_said(range.end);
   }
   add_template(all.size());
 }

@@ -5,6 +5,7 @@
 // conversation.
 #pragma once
 
+#include <algorithm>
 #include <memory>
 #include <optional>
 #include <string>
@@ -19,20 +20,24 @@ namespace carnot {
 
 class TemplateChat final : public ChatFamily {
  public:
-  /// The name in `tokenizer.chat` and `--chat`.
-  static constexpr std::string_view kName = "template";
+  /// The names in `tokenizer.chat` and `--chat`: thinking as the template has it by itself, on, and off.
+  static constexpr std::string_view kNames[] = {"template", "template_think", "template_no_think"};
+  static constexpr std::string_view kName = kNames[0];
+  static bool is_name(std::string_view name) { return std::ranges::find(kNames, name) != std::end(kNames); }
+  /// What a template is told under that name.
+  static std::optional<bool> thinking_of(std::string_view name);
 
   /// Starts the template's process and tries the template on small conversations: where the assistant's message begins
   /// and ends, which token ends it, whether there may be system messages, how functions are called. Fails if it
-  /// cannot render a user's message. The tokenizer must outlive it.
+  /// cannot render a user's message, or is told whether to think and does not mind. The tokenizer must outlive it.
   static Result<std::unique_ptr<TemplateChat>> start(const ChatTemplate& chat, const Tokenizer& tokenizer,
                                                      const TemplateRendererOptions& options = {});
 
-  std::string_view name() const override { return kName; }
+  std::string_view name() const override { return kNames[!thinking_ ? 0 : *thinking_ ? 1 : 2]; }
   std::vector<std::string> rewriting() const override { return rewriting_; }
 
  private:
-  TemplateChat(std::unique_ptr<TemplateRenderer> renderer, const Tokenizer& tokenizer);
+  TemplateChat(std::unique_ptr<TemplateRenderer> renderer, const Tokenizer& tokenizer, std::optional<bool> thinking);
 
   Status write_opening(LabelledText& text, std::span<const Message> messages, Tools tools) const override;
   Status write_reply(LabelledText& text, std::span<const Message> messages, bool closed) const override;
@@ -45,14 +50,17 @@ class TemplateChat final : public ChatFamily {
   bool head_ends_in_token() const override { return head_ends_in_token_; }
 
   Result<MarkedRendering> render(const TemplateInput& input) const;
+  std::vector<CallText> written_calls(const Message& message) const;
   void add_range(LabelledText& text, const MarkedRendering& rendering, std::size_t begin, SpanKind content_kind) const;
 
   Status learn(const ChatTemplate& chat);
   Status learn_messages();
   void learn_end(const MarkedRendering& grown);
   void learn_rewriting();
-  void learn_tools();
-  Status try_tools();
+  Status check_thinking() const;
+  Result<std::string> learn_offer();
+  Status learn_form(const std::string& offer);
+  Status try_tools() const;
 
   std::unique_ptr<TemplateRenderer> renderer_;
   std::optional<TemplateMarks> marks_;
@@ -61,7 +69,10 @@ class TemplateChat final : public ChatFamily {
   std::vector<TokenId> stops_{};
   std::string system_refusal_{};  // what the template says of system messages; empty if it takes them
   std::vector<std::string> rewriting_{};
+  std::optional<bool> thinking_{};
+  bool tools_in_system_ = false;
   const ToolCallForm* form_ = nullptr;
+  bool calls_are_content_ = false;  // the template offers functions, and knows no calls
   std::string no_tools_because_{};
 };
 

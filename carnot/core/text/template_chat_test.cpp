@@ -15,6 +15,7 @@
 #include "carnot/core/text/chat_families.h"
 #include "testing/chat_templates.h"
 #include "testing/random_text.h"
+#include "testing/recorded_chats.h"
 #include "testing/trials.h"
 
 namespace carnot {
@@ -25,30 +26,6 @@ using ::testing::AllOf;
 using testing::golden_template_chat;
 using ::testing::HasSubstr;
 using testing::template_tokenizer;
-
-std::vector<Message> recorded_messages(const ordered_json& list) {
-  std::vector<Message> messages;
-  for (const ordered_json& one : list) {
-    Message message{
-        .role = one.at("role"), .content = one.at("content"), .tool_call_id = one.value("tool_call_id", "")};
-    for (const ordered_json& call : one.value("tool_calls", ordered_json::array()))
-      message.tool_calls.push_back({.name = call.at("function").at("name"),
-                                    .arguments = call.at("function").at("arguments").dump(),
-                                    .id = call.at("id")});
-    messages.push_back(std::move(message));
-  }
-  return messages;
-}
-
-std::vector<std::string> recorded_tools(const ordered_json& one) {
-  std::vector<std::string> tools;
-  for (const ordered_json& tool : one.at("tools")) tools.push_back(tool.dump());
-  return tools;
-}
-
-ordered_json recording(const std::string& path) {
-  return ordered_json::parse(read_file(source_path("tests/golden/" + path)).value());
-}
 
 std::string text_of(const SpannedTokens& rendered) { return template_tokenizer().decode(rendered.tokens); }
 
@@ -99,11 +76,11 @@ INSTANTIATE_TEST_SUITE_P(Published, KnownFormat, ::testing::Values("qwen2.5", "q
 
 TEST_P(KnownFormat, OpeningsAreTheRecordedOnesAndTheirSpansThoseOfTheFormat) {
   int equal = 0;
-  const ordered_json recorded = recording("chat/" + GetParam() + ".json");
+  const ordered_json recorded = testing::recorded_chat("chat/" + GetParam());
   for (const ordered_json& one : recorded.at("cases")) {
     if (one.value("chat", GetParam()) != GetParam()) continue;
-    const auto messages = recorded_messages(one.at("messages"));
-    const auto tools = recorded_tools(one);
+    const auto messages = testing::recorded_messages(one.at("messages"));
+    const auto tools = testing::recorded_tools(one);
     const SpannedTokens rendered = template_->render_opening(messages, "", tools);
     EXPECT_EQ(text_of(rendered), one.at("text").get<std::string>()) << one.at("name");
     if (one.at("rewrites").get<bool>()) continue;
@@ -177,12 +154,12 @@ INSTANTIATE_TEST_SUITE_P(Written, ForeignTemplate,
 TEST_P(ForeignTemplate, OpeningsAreWhatTransformersRenders) {
   const auto chat = golden_template_chat(GetParam());
   EXPECT_EQ(chat_family_of_template(testing::template_text(GetParam())), "");
-  const ordered_json recorded = recording("chat_templates/" + GetParam() + ".json");
+  const ordered_json recorded = testing::recorded_chat("chat_templates/" + GetParam());
   int equal = 0;
   for (const ordered_json& one : recorded.at("cases")) {
-    const auto tools = recorded_tools(one);
+    const auto tools = testing::recorded_tools(one);
     if (!tools.empty() && !chat->takes_tools()) continue;
-    const auto rendered = chat->try_render_opening(recorded_messages(one.at("messages")), "", tools);
+    const auto rendered = chat->try_render_opening(testing::recorded_messages(one.at("messages")), "", tools);
     ASSERT_EQ(rendered.ok(), one.contains("text")) << one.at("name");
     if (rendered) {
       EXPECT_EQ(text_of(*rendered), one.at("text").get<std::string>()) << one.at("name");
@@ -322,11 +299,34 @@ TEST_F(JinjaTest, WhyFunctionsAreNotTakenIsSaid) {
   for (auto at = other.find("<tool_call>"); at != std::string::npos; at = other.find("<tool_call>", at))
     other.replace(at, 11, "<function>");
   EXPECT_THAT(why(other), HasSubstr("no way to offer tools: the template writes calls in a form that is not known; "));
+  std::string silent = testing::template_text("offers");
+  const auto calls = silent.find("{%- for call in"), end = silent.find("{%- endfor %}", calls);
+  ASSERT_NE(calls, std::string::npos);
+  silent.erase(calls, end + 13 - calls);
+  EXPECT_THAT(why(silent), HasSubstr("does not write calls, and asks for them in no form that is known; "));
+  std::string deaf = testing::template_text("offers");
+  const std::string shown = "' + message.content + '\\n</tool_response>";
+  ASSERT_NE(deaf.find(shown), std::string::npos);
+  deaf.erase(deaf.find(shown) + 1, 21);
+  EXPECT_THAT(why(deaf), HasSubstr("the template leaves out what a function returned; "));
   std::string wandering = testing::template_text("offers");
   const std::string result = "'\\n</tool_response><|im_end|>\\n'";
   ASSERT_NE(wandering.find(result), std::string::npos);
   wandering.replace(wandering.find("{%- if tools %}"), 15, "{%- if tools and messages[-1].role != 'tool' %}");
   EXPECT_THAT(why(wandering), HasSubstr("renders a call and its result in another way when both are history"));
+}
+
+TEST_F(JinjaTest, ATemplateThatWritesJsonInParametersHasAFormOfItsOwn) {
+  std::string json = testing::template_text("qwen3_coder");
+  const std::string python = "else (value | string)) + '\\n</parameter>";
+  ASSERT_NE(json.find(python), std::string::npos);
+  json.replace(json.find(python), 21, "else (value if value is string else value | tojson)");
+  const auto chat = chat_of(json).value();
+  const std::vector<ToolCall> calls = {
+      {.name = "look_up", .arguments = R"({"word": "a", "exact": true, "more": null})"}};
+  const std::string said = template_tokenizer().decode(chat->spoken_calls("", calls, ""));
+  EXPECT_THAT(said, AllOf(HasSubstr("\ntrue\n"), HasSubstr("\nnull\n")));
+  EXPECT_EQ(chat->parse_response(said).tool_calls, calls);
 }
 
 // ---- what can go wrong

@@ -13,16 +13,16 @@
 
 #include "carnot/core/base/result.h"
 #include "carnot/core/text/template_renderer.h"
+#include "carnot/core/text/tokenizer.h"
 
 namespace carnot {
 
-/// Bytes of a rendering that are the content of a message.
+/// Bytes of a rendering that are what a message says: its content, or its calls.
 struct ContentRange {
   std::size_t begin = 0;
   std::size_t end = 0;
   std::size_t message = 0;
-
-  bool operator==(const ContentRange&) const = default;
+  std::vector<TextRange> of_format{};  ///< within them: marks of calls, in order
 };
 
 struct MarkedRendering {

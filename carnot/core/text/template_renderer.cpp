@@ -23,7 +23,12 @@ Object message_json(const Message& message) {
 Object input_json(const TemplateInput& input) {
   Object messages = Object::array();
   for (const Message& message : input.messages) messages.push_back(message_json(message));
-  return {{"messages", std::move(messages)}, {"tools", input.tools}, {"generate", input.assistant_is_next}};
+  Object one{{"messages", std::move(messages)},
+             {"tools", input.tools},
+             {"generate", input.assistant_is_next},
+             {"tools_in_system", input.tools_in_system}};
+  if (input.thinking) one["thinking"] = *input.thinking;
+  return one;
 }
 
 std::vector<Result<std::string>> read_texts(const PeerAnswer& answer, std::size_t expected) {

@@ -5,6 +5,7 @@
 
 #include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -20,6 +21,7 @@ class PeerPool;
 struct ChatTemplate {
   std::string jinja{};
   std::map<std::string, std::string> tokens{};  ///< texts that the template may name: bos_token, eos_token, ...
+  std::optional<bool> thinking{};               ///< what the template is told where it can switch thinking
 };
 
 struct TemplateRendererOptions {
@@ -33,6 +35,8 @@ struct TemplateInput {
   std::vector<Message> messages{};
   std::vector<std::string> tools{};
   bool assistant_is_next = false;  ///< add_generation_prompt
+  bool tools_in_system = false;    ///< the tools are a field of the system message, a text
+  std::optional<bool> thinking{};  ///< enable_thinking and thinking; absent: neither is defined
 };
 
 class TemplateRenderer {

@@ -39,9 +39,10 @@ void TokenizerOptions::fields(FieldVisitor& visit) {
               "folder or tokenizer.json; empty: the model's, or one trained from the environment's texts");
   visit.field("vocab_size", vocab_size, "of a trained tokenizer; 0: bytes, tags and protected words alone",
               at_least(0));
-  visit.field("chat", chat,
-              "chat family that renders messages; template: the template in the tokenizer's folder; auto: the family "
-              "with that template, else template; chatml without one");
+  visit.field(
+      "chat", chat,
+      "chat family that renders messages; template: the template in the tokenizer's folder, template_think and "
+      "template_no_think with a choice; auto: the family with that template, else template; chatml without one");
   visit.field("control_tokens_in_messages", control_tokens_in_messages,
               "control tokens (<|im_end|>) in what the environment says are tokens; otherwise they are spelled out");
 }
