@@ -8,8 +8,8 @@ namespace carnot::reference {
 struct DeltaRuleInput {
   int key_heads = 1, value_heads = 1, key_dim = 1, value_dim = 1;
   int length = 0;
-  std::vector<double> qkv{};  ///< [length][2 key_heads key_dim + value_heads value_dim]: queries, keys, values
-  std::vector<double> a{}, b{};                 ///< [length][value_heads]
+  std::vector<double> qkv{};     ///< [length][2 key_heads key_dim + value_heads value_dim]: queries, keys, values
+  std::vector<double> a{}, b{};  ///< [length][value_heads]
   std::vector<double> log_rate{}, step_bias{};  ///< [value_heads]
   double norm_epsilon = 1e-6;
 };

@@ -20,7 +20,8 @@ struct DeltaShape {
   int key_heads, value_heads, key_dim, value_dim;
 };
 /// Whole panels, parts of one, several, and rows that end within a vector.
-inline constexpr DeltaShape kDeltaShapes[] = {{1, 2, 16, 32}, {2, 2, 8, 20}, {1, 3, 19, 37}, {2, 4, 5, 3}, {1, 1, 1, 65}};
+inline constexpr DeltaShape kDeltaShapes[] = {
+    {1, 2, 16, 32}, {2, 2, 8, 20}, {1, 3, 19, 37}, {2, 4, 5, 3}, {1, 1, 1, 65}};
 
 /// Gradients in double, one array behind the other: of qkv, a, b, log_rate, step_bias.
 using DeltaGradientRow = std::vector<double>;
@@ -163,5 +164,6 @@ class GatedDelta : public ::testing::Test {
  protected:
   static constexpr double kTolerance = std::is_same_v<S, double> ? 1e-12 : std::is_same_v<S, float> ? 1e-5 : 0.01;
 };
+using DeltaTypes = ::testing::Types<float, double, kernel::BFloat16>;
 
 }  // namespace carnot::testing

@@ -68,11 +68,11 @@ void delta_step(const DeltaStep<T>& in, const T* value, T* after, T* residual, T
   }
 }
 
-// What all rows of the state read: by column, the gradient of the output, delta = beta residual, and the gradient of
-// the recalled value.
+// What all rows of the state read: by column, the gradient of the output, delta = beta residual, and the gradients of
+// the recalled value and of before^T key.
 template <class T>
 struct DeltaColumnGradients {
-  T dout[kDeltaColumns<T>], delta[kDeltaColumns<T>], drecalled[kDeltaColumns<T>];
+  T dout[kDeltaColumns<T>], delta[kDeltaColumns<T>], drecalled[kDeltaColumns<T>], dfound[kDeltaColumns<T>];
 };
 
 // Gradient of the residual: of delta = key^T dafter + (key . query) dout, times beta. Returns sum of delta dout.
@@ -93,26 +93,40 @@ CARNOT_INLINE T delta_column_gradients(const DeltaStep<T>& step, const T* residu
       store(columns.dout + column, g);
       store(columns.delta + column, delta);
       store(columns.drecalled + column, -dresidual);
+      store(columns.dfound + column, -step.decay * dresidual);
     }
   }
   *dbeta += lane_sum<T>(beta_sum);
   return lane_sum<T>(output_sum);
 }
 
-// One row of the state: replaces its gradient, and adds to the products that are summed over columns.
-template <class T>
-CARNOT_INLINE void delta_row_backward(const DeltaStep<T>& step, const DeltaColumnGradients<T>& columns, int d,
-                                      T* dstate, Vector<T>& dquery, Vector<T>& dkey, Vector<T>& ddecay) {
+// Rows of a state side by side, so that what they share is loaded once.
+constexpr int kDeltaRows = 2;
+
+// Replaces the gradients of `Rows` rows of the state, from row d on. By row, products that are summed over columns:
+// dquery = before^T dout, dkey = dafter^T delta + before^T dfound.
+template <int Rows, class T>
+CARNOT_INLINE void delta_rows_backward(const DeltaStep<T>& step, const DeltaColumnGradients<T>& columns, int d,
+                                       T* dstate, Vector<T>* dquery, Vector<T>* dkey, Vector<T> (&ddecay)[kDeltaRows]) {
+  Vector<T> query_sum[Rows] = {}, key_sum[Rows] = {};
   for (int column = 0; column < kDeltaColumns<T>; column += kLanes<T>) {
-    const Vector<T> dout = load(columns.dout + column), drecalled = load(columns.drecalled + column);
-    T* place = dstate + d * kDeltaColumns<T> + column;
-    const Vector<T> before = load(step.before + d * kDeltaColumns<T> + column), dafter = load(place);
-    const Vector<T> decayed = step.decay * before;
-    dquery += decayed * dout;
-    dkey += dafter * load(columns.delta + column) + decayed * drecalled;
-    const Vector<T> ddecayed = dafter + step.query[d] * dout + step.key[d] * drecalled;
-    ddecay += before * ddecayed;
-    store(place, step.decay * ddecayed);
+    const Vector<T> dout = load(columns.dout + column), delta = load(columns.delta + column);
+    const Vector<T> drecalled = load(columns.drecalled + column), dfound = load(columns.dfound + column);
+    for (int r = 0; r < Rows; ++r) {
+      const int place = (d + r) * kDeltaColumns<T> + column;
+      const Vector<T> before = load(step.before + place), dafter = load(dstate + place);
+      query_sum[r] += before * dout;
+      key_sum[r] += dafter * delta;
+      key_sum[r] += before * dfound;
+      Vector<T> ddecayed = dafter + step.query[d + r] * dout;
+      ddecayed += step.key[d + r] * drecalled;
+      ddecay[r] += before * ddecayed;
+      store(dstate + place, step.decay * ddecayed);
+    }
+  }
+  for (int r = 0; r < Rows; ++r) {
+    dquery[r] = query_sum[r];
+    dkey[r] = key_sum[r];
   }
 }
 
@@ -120,21 +134,24 @@ template <class T>
 void delta_step_backward(const DeltaStep<T>& in, const T* residual, const T* dout, T* dstate, T* dvalue,
                          const DeltaStepSums<T>& sums) {
   constexpr int kL = kLanes<T>;
-  static_assert(kDeltaPadding % kL == 0);
+  static_assert(kDeltaPadding % kL == 0 && kL % kDeltaRows == 0);
   const DeltaStep<T> step = in;
   DeltaColumnGradients<T> columns;
   const T written = delta_column_gradients(step, residual, dout, dstate, dvalue, sums.beta, columns);
-  Vector<T> ddecay{};
+  Vector<T> ddecay[kDeltaRows] = {};
   for (int first = 0; first < step.dim; first += kL) {
-    const int rows = step.dim - first < kL ? step.dim - first : kL;
     Vector<T> dquery[kL] = {}, dkey[kL] = {};
-    for (int i = 0; i < rows; ++i)
-      delta_row_backward(step, columns, first + i, dstate, dquery[i], dkey[i], ddecay);
+    const int rows = step.dim - first < kL ? step.dim - first : kL;
+    int i = 0;
+    for (; i + kDeltaRows <= rows; i += kDeltaRows)
+      delta_rows_backward<kDeltaRows>(step, columns, first + i, dstate, dquery + i, dkey + i, ddecay);
+    for (; i < rows; ++i) delta_rows_backward<1>(step, columns, first + i, dstate, dquery + i, dkey + i, ddecay);
     // after = decay before + key delta^T: the second part's share of dquery, and what dout adds to dkey.
-    store(sums.query + first, load(sums.query + first) + lane_sums<T>(dquery) + written * load(step.key + first));
+    const Vector<T> from_state = step.decay * lane_sums<T>(dquery), from_step = written * load(step.key + first);
+    store(sums.query + first, load(sums.query + first) + from_state + from_step);
     store(sums.key + first, load(sums.key + first) + lane_sums<T>(dkey) + written * load(step.query + first));
   }
-  *sums.decay += lane_sum<T>(ddecay);
+  *sums.decay += lane_sum<T>(ddecay[0] + ddecay[1]);
 }
 
 }  // namespace

@@ -18,12 +18,16 @@ class DeltaForwardTask {
  public:
   void run(const GatedDeltaLayer<T>& layer, const GatedDeltaInput<S>& in, const RecurrentTree& tree,
            std::span<T* const> states, int head, S* out) {
-    place_states(layer, tree, states, head);
-    for (std::size_t s = 0; s < tree.segments.size(); ++s) {
-      const RecurrentSegment& segment = tree.segments[s];
+    const auto own = std::count_if(tree.segments.begin(), tree.segments.end(),
+                                   [](const RecurrentSegment& segment) { return !segment.last_behind; });
+    own_.resize(own, layer.head_state());
+    own_used_ = 0;
+    places_.clear();
+    for (const RecurrentSegment& segment : tree.segments) {
+      T* given = segment.before < 0 && !states.empty() ? states[static_cast<std::size_t>(segment.sequence)] : nullptr;
+      places_.push_back(given != nullptr ? given + head * layer.head_state() : start(layer, segment));
       rows_.load(layer, in, segment, head);
-      start(layer, segment, places_[s]);
-      advance(layer, segment.rows, places_[s]);
+      advance(layer, segment.rows, places_.back());
       for (int r = 0; r < segment.rows; ++r)
         store_row<S>(layer.value_dim, out_.at(r),
                      out + ((segment.begin + r) * layer.value_heads + head) * layer.value_dim);
@@ -32,30 +36,21 @@ class DeltaForwardTask {
 
  private:
   /// The last segment behind another one continues in its place, the others in their own.
-  void place_states(const GatedDeltaLayer<T>& layer, const RecurrentTree& tree, std::span<T* const> states, int head) {
-    const auto own = std::count_if(tree.segments.begin(), tree.segments.end(),
-                                   [](const RecurrentSegment& segment) { return !segment.last_behind; });
-    own_.reset(own, layer.head_state());
-    places_.clear();
-    std::int64_t used = 0;
-    for (const RecurrentSegment& segment : tree.segments) {
-      T* given = segment.before < 0 && !states.empty() ? states[static_cast<std::size_t>(segment.sequence)] : nullptr;
-      if (given != nullptr) {
-        places_.push_back(given + head * layer.head_state());
-      } else {
-        places_.push_back(segment.last_behind ? places_[static_cast<std::size_t>(segment.before)] : own_.at(used++));
-      }
+  T* start(const GatedDeltaLayer<T>& layer, const RecurrentSegment& segment) {
+    T* before = segment.before < 0 ? nullptr : places_[static_cast<std::size_t>(segment.before)];
+    if (segment.last_behind) return before;
+    T* state = own_.at(own_used_++);
+    if (before == nullptr) {
+      std::fill_n(state, layer.head_state(), T(0));
+    } else {
+      std::copy_n(before, layer.head_state(), state);
     }
-  }
-
-  void start(const GatedDeltaLayer<T>& layer, const RecurrentSegment& segment, T* state) const {
-    if (segment.before >= 0 && !segment.last_behind)
-      std::copy_n(places_[static_cast<std::size_t>(segment.before)], layer.head_state(), state);
+    return state;
   }
 
   void advance(const GatedDeltaLayer<T>& layer, int rows, T* state) {
     const KernelTable<T>& kernels = kernel_table<T>();
-    out_.reset(rows, layer.panels() * kDeltaColumns<T>);
+    out_.resize(rows, layer.panels() * kDeltaColumns<T>);
     T residual[kDeltaColumns<T>];
     for (int p = 0; p < layer.panels(); ++p) {
       T* panel = state + std::int64_t{p} * layer.key_dim * kDeltaColumns<T>;
@@ -67,6 +62,7 @@ class DeltaForwardTask {
 
   GatedDeltaRows<S> rows_{};
   NumberRows<T> own_{}, out_{};
+  std::int64_t own_used_ = 0;
   std::vector<T*> places_{};  // of the segments' states
 };
 
@@ -92,8 +88,8 @@ void gated_delta_forward(const GatedDeltaLayer<Computed<S>>& layer, const GatedD
   });
 }
 
-#define CARNOT_INSTANTIATE(S)                                                                             \
-  template void gated_delta_forward<S>(const GatedDeltaLayer<Computed<S>>&, const GatedDeltaInput<S>&,    \
+#define CARNOT_INSTANTIATE(S)                                                                          \
+  template void gated_delta_forward<S>(const GatedDeltaLayer<Computed<S>>&, const GatedDeltaInput<S>&, \
                                        std::span<const RecurrentRows>, std::span<Computed<S>* const>, S*);
 CARNOT_INSTANTIATE(float)
 CARNOT_INSTANTIATE(double)

@@ -63,8 +63,8 @@ struct GatedDeltaGradient {
 };
 
 /// out [T, value_heads * value_dim]. `states`: for each sequence its state, which is read and advanced, or null; empty:
-/// none has one. A sequence without a state of the caller's starts from 0 or from its parent's, and its last state is not
-/// kept. Sequences with a parent, and parents, have none.
+/// none has one. A sequence without a state of the caller's starts from 0 or from its parent's, and its last state is
+/// not kept. Sequences with a parent, and parents, have none.
 template <class S>
 void gated_delta_forward(const GatedDeltaLayer<Computed<S>>& layer, const GatedDeltaInput<S>& in,
                          std::span<const RecurrentRows> sequences, std::span<Computed<S>* const> states, S* out);

@@ -51,8 +51,8 @@ class DeltaBackwardTask {
 
   /// `sums`: of the layer's value heads.
   void run(DeltaParameterSums<T>* sums) {
-    memory_.dqueries.reset(tree_.rows, padded_key(layer_));
-    memory_.dkeys.reset(tree_.rows, padded_key(layer_));
+    memory_.dqueries.resize_to_zeros(tree_.rows, padded_key(layer_));
+    memory_.dkeys.resize_to_zeros(tree_.rows, padded_key(layer_));
     const int group = layer_.value_heads / layer_.key_heads;
     for (head_ = key_head_ * group; head_ < (key_head_ + 1) * group; ++head_) {
       place_states();
@@ -76,7 +76,14 @@ class DeltaBackwardTask {
   void write_gradients(const RecurrentSegment& segment, DeltaParameterSums<T>& sums);
   void write_key_gradients();
 
-  T* end_of(int segment) const { return memory_.ends[static_cast<std::size_t>(segment)]; }
+  static void copy_or_clear(const T* from, std::int64_t count, T* to) {
+    if (from == nullptr) {
+      std::fill_n(to, count, T(0));
+    } else {
+      std::copy_n(from, count, to);
+    }
+  }
+  T* end_of(int segment) const { return segment < 0 ? nullptr : memory_.ends[static_cast<std::size_t>(segment)]; }
   std::int64_t panel_size() const { return std::int64_t{layer_.key_dim} * kDeltaColumns<T>; }
 
   DeltaBackwardCall<S> call_;
@@ -92,7 +99,7 @@ template <class S>
 void DeltaBackwardTask<S>::place_states() {
   std::int64_t places = 0;
   for (const RecurrentSegment& segment : tree_.segments) places += std::min(segment.successors, 2);
-  memory_.states.reset(places, layer_.head_state());
+  memory_.states.resize(places, layer_.head_state());
   memory_.ends.clear();
   memory_.dends.clear();
   std::int64_t used = 0;
@@ -110,7 +117,7 @@ void DeltaBackwardTask<S>::keep_states() {
     const RecurrentSegment& segment = tree_.segments[s];
     if (segment.successors == 0) continue;
     T* state = memory_.ends[s];
-    if (segment.before >= 0) std::copy_n(end_of(segment.before), layer_.head_state(), state);
+    copy_or_clear(end_of(segment.before), layer_.head_state(), state);
     memory_.rows.load(layer_, call_.in, segment, head_);
     for (int p = 0; p < layer_.panels(); ++p, state += panel_size())
       for (int r = 0; r < segment.rows; ++r)
@@ -124,13 +131,12 @@ void DeltaBackwardTask<S>::segment_backward(std::size_t number, DeltaParameterSu
   const RecurrentSegment& segment = tree_.segments[number];
   const int columns = layer_.panels() * kDeltaColumns<T>;
   memory_.rows.load(layer_, call_.in, segment, head_);
-  memory_.douts.reset(segment.rows, columns);
-  memory_.dvalues.reset(segment.rows, columns);
-  memory_.ddecays.reset(segment.rows, 1);
-  memory_.dbetas.reset(segment.rows, 1);
+  memory_.douts.resize_to_zeros(segment.rows, columns);
+  memory_.dvalues.resize(segment.rows, columns);
+  memory_.ddecays.resize_to_zeros(segment.rows, 1);
+  memory_.dbetas.resize_to_zeros(segment.rows, 1);
   for (int r = 0; r < segment.rows; ++r)
-    copy_wide<S>(layer_.value_dim,
-                 call_.dout + ((segment.begin + r) * layer_.value_heads + head_) * layer_.value_dim,
+    copy_wide<S>(layer_.value_dim, call_.dout + ((segment.begin + r) * layer_.value_heads + head_) * layer_.value_dim,
                  memory_.douts.at(r));
   for (int p = 0; p < layer_.panels(); ++p) panel_backward(number, p);
   write_gradients(segment, sums);
@@ -143,16 +149,17 @@ void DeltaBackwardTask<S>::panel_backward(std::size_t number, int panel) {
   const int column = panel * kDeltaColumns<T>;
   DeltaBackwardMemory<S>& memory = memory_;
   T out[kDeltaColumns<T>];
-  memory.history.reset(segment.rows + 1, panel_size());
-  memory.residuals.reset(segment.rows, kDeltaColumns<T>);
-  memory.dstate.reset(1, panel_size());
-  if (segment.before >= 0)
-    std::copy_n(end_of(segment.before) + panel * panel_size(), panel_size(), memory.history.at(0));
+  memory.history.resize(segment.rows + 1, panel_size());
+  memory.residuals.resize(segment.rows, kDeltaColumns<T>);
+  memory.dstate.resize(1, panel_size());
+  const std::int64_t place = panel * panel_size();
+  const T* start = end_of(segment.before);
+  copy_or_clear(start == nullptr ? nullptr : start + place, panel_size(), memory.history.at(0));
   for (int r = 0; r < segment.rows; ++r)
     kernels.delta_step(memory.rows.step(r, memory.history.at(r)), memory.rows.value(r) + column,
                        memory.history.at(r + 1), memory.residuals.at(r), out);
-  if (segment.successors > 0)
-    std::copy_n(memory.dends[number] + panel * panel_size(), panel_size(), memory.dstate.at(0));
+  const T* dend = memory.dends[number];
+  copy_or_clear(dend == nullptr ? nullptr : dend + place, panel_size(), memory.dstate.at(0));
   for (int r = segment.rows; r-- > 0;)
     kernels.delta_step_backward(memory.rows.step(r, memory.history.at(r)), memory.residuals.at(r),
                                 memory.douts.at(r) + column, memory.dstate.at(0), memory.dvalues.at(r) + column,
@@ -185,9 +192,9 @@ void DeltaBackwardTask<S>::write_gradients(const RecurrentSegment& segment, Delt
     sums.step_bias += da;
     call_.gradient.a[gate] = stored<S>(da);
     call_.gradient.b[gate] = stored<S>(*memory_.dbetas.at(r) * gates.beta * (1 - gates.beta));
-    store_row<S>(layer_.value_dim, memory_.dvalues.at(r),
-                 call_.gradient.qkv + row * layer_.width() + 2 * layer_.key_heads * layer_.key_dim +
-                     head_ * layer_.value_dim);
+    store_row<S>(
+        layer_.value_dim, memory_.dvalues.at(r),
+        call_.gradient.qkv + row * layer_.width() + 2 * layer_.key_heads * layer_.key_dim + head_ * layer_.value_dim);
   }
 }
 
@@ -196,7 +203,7 @@ void DeltaBackwardTask<S>::write_key_gradients() {
   const UnitNorm<T> norm(layer_);
   const int dim = layer_.key_dim;
   NumberRows<T>& scratch = memory_.dvalues;
-  scratch.reset(5, dim);
+  scratch.resize_to_zeros(5, dim);
   const auto write = [&](T weight, const T* dy, std::int64_t place) {
     const T* x = wide_row<S>(dim, call_.in.qkv + place, scratch.at(1));
     const T factor = norm.forward(weight, scratch.at(0), x, scratch.at(2));
@@ -233,8 +240,8 @@ void gated_delta_backward(const GatedDeltaLayer<Computed<S>>& layer, const Gated
   }
 }
 
-#define CARNOT_INSTANTIATE(S)                                                                                  \
-  template void gated_delta_backward<S>(const GatedDeltaLayer<Computed<S>>&, const GatedDeltaInput<S>&,        \
+#define CARNOT_INSTANTIATE(S)                                                                           \
+  template void gated_delta_backward<S>(const GatedDeltaLayer<Computed<S>>&, const GatedDeltaInput<S>&, \
                                         std::span<const RecurrentRows>, const S*, const GatedDeltaGradient<S>&);
 CARNOT_INSTANTIATE(float)
 CARNOT_INSTANTIATE(double)

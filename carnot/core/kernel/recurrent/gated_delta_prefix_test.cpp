@@ -15,8 +15,7 @@ using testing::GatedDeltaProblem;
 using testing::kDeltaShapes;
 using testing::relative_error;
 
-using StoredBranches = ::testing::Types<float, double, BFloat16>;
-TYPED_TEST_SUITE(GatedDelta, StoredBranches);
+TYPED_TEST_SUITE(GatedDelta, testing::DeltaTypes);
 
 /// A run of rows that continues the first positions of an earlier one.
 struct DeltaBranch {

@@ -18,10 +18,15 @@ namespace carnot::kernel {
 template <class T>
 class NumberRows {
  public:
-  /// All zeros.
-  void reset(std::int64_t rows, std::int64_t width) {
+  /// Anything.
+  void resize(std::int64_t rows, std::int64_t width) {
     width_ = width;
-    numbers_.assign(static_cast<std::size_t>(rows * width), T(0));
+    const auto count = static_cast<std::size_t>(rows * width);
+    if (numbers_.size() < count) numbers_.resize(count);
+  }
+  void resize_to_zeros(std::int64_t rows, std::int64_t width) {
+    resize(rows, width);
+    std::fill_n(numbers_.data(), rows * width, T(0));
   }
   T* at(std::int64_t row) { return numbers_.data() + row * width_; }
   const T* at(std::int64_t row) const { return numbers_.data() + row * width_; }
@@ -86,10 +91,10 @@ class GatedDeltaRows {
     const int group = layer.value_heads / layer.key_heads, columns = layer.panels() * kDeltaColumns<T>;
     const UnitNorm<T> norm(layer);
     dim_ = layer.key_dim;
-    queries_.reset(segment.rows, padded_key(layer));
-    keys_.reset(segment.rows, padded_key(layer));
-    values_.reset(segment.rows, columns);
-    scratch_.reset(2, dim_);
+    queries_.resize_to_zeros(segment.rows, padded_key(layer));
+    keys_.resize_to_zeros(segment.rows, padded_key(layer));
+    values_.resize_to_zeros(segment.rows, columns);
+    scratch_.resize_to_zeros(2, dim_);
     gates_.clear();
     for (int r = 0; r < segment.rows; ++r) {
       const std::int64_t row = segment.begin + r, gate = row * layer.value_heads + head;

@@ -17,8 +17,7 @@ using testing::GatedDeltaProblem;
 using testing::kDeltaShapes;
 using testing::relative_error;
 
-using StoredNumbers = ::testing::Types<float, double, BFloat16>;
-TYPED_TEST_SUITE(GatedDelta, StoredNumbers);
+TYPED_TEST_SUITE(GatedDelta, testing::DeltaTypes);
 
 template <class S>
 std::vector<double> wide(const std::vector<S>& numbers) {

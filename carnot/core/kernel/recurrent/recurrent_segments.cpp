@@ -77,7 +77,8 @@ class SegmentedSequences {
   int segment_at(const SequencePlace& place) const {
     if (place.sequence < 0) return -1;
     const std::vector<SegmentEnd>& ends = ends_[static_cast<std::size_t>(place.sequence)];
-    return std::find_if(ends.begin(), ends.end(), [&](const SegmentEnd& end) { return end.rows == place.rows; })->segment;
+    return std::find_if(ends.begin(), ends.end(), [&](const SegmentEnd& end) { return end.rows == place.rows; })
+        ->segment;
   }
 
   std::span<const RecurrentRows> sequences_;
