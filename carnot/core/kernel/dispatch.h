@@ -46,6 +46,30 @@ struct SegmentStatistics {
   T maximum, sum, product;
 };
 
+/// Columns of a panel of a state of the gated delta rule (kernel/recurrent/gated_delta.h): one or two cache lines.
+template <class T>
+inline constexpr int kDeltaColumns = 128 / static_cast<int>(sizeof(T));
+/// Rows of queries and keys, and of their gradients, are as long as the next multiple of this, with zeros at the end.
+inline constexpr int kDeltaPadding = 16;
+
+/// One row's step in one panel of a state.
+template <class T>
+struct DeltaStep {
+  int dim;  ///< rows of the state
+  T decay, beta;
+  const T* query;  ///< [dim, padded]
+  const T* key;
+  const T* before;  ///< the state, [dim, kDeltaColumns]
+};
+/// Gradients of a step that all panels add to.
+template <class T>
+struct DeltaStepSums {
+  T* query;  ///< [dim, padded]
+  T* key;
+  T* decay;
+  T* beta;
+};
+
 template <class T>
 struct KernelTable {
   const char* name;
@@ -74,6 +98,13 @@ struct KernelTable {
                     std::int64_t vectors_row, T* out);
   /// sum of x y
   T (*dot)(std::int64_t n, const T* x, const T* y);
+
+  /// residual = value - decay before^T key, after = decay before + key (beta residual)^T, out = after^T query; all but
+  /// the states are [kDeltaColumns]. `after` can be `before`.
+  void (*delta_step)(const DeltaStep<T>& step, const T* value, T* after, T* residual, T* out);
+  /// `dstate`: the gradient of `after`, replaced by that of `before`. `dvalue` is written.
+  void (*delta_step_backward)(const DeltaStep<T>& step, const T* residual, const T* dout, T* dstate, T* dvalue,
+                              const DeltaStepSums<T>& sums);
 
   /// Rotates the pairs (x[i], x[i + half]) by the angles; `sign` -1 rotates back (the gradient).
   void (*rotate)(int half, const T* cosine, const T* sine, T sign, const T* x, T* y);

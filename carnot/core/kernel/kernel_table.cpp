@@ -6,6 +6,7 @@
 #include "carnot/core/kernel/elementwise/rows.h"
 #include "carnot/core/kernel/gemm/tile.h"
 #include "carnot/core/kernel/kernel_tables.h"
+#include "carnot/core/kernel/recurrent/delta_steps.h"
 #include "carnot/core/kernel/statistics/rows.h"
 #include "carnot/core/kernel/vectors.h"
 
@@ -23,6 +24,8 @@ constexpr KernelTable<T> table() {
           .softmax = softmax<T>,
           .add_outer = add_outer<T>,
           .dot = dot<T>,
+          .delta_step = delta_step<T>,
+          .delta_step_backward = delta_step_backward<T>,
           .rotate = rotate<T>,
           .row_statistics = row_statistics<T>,
           .segment_statistics = segment_statistics<T>,

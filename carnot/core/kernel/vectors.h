@@ -9,6 +9,7 @@
 
 #include <cmath>
 #include <cstdint>
+#include <utility>
 
 #include "carnot/core/kernel/bfloat16.h"
 
@@ -101,6 +102,23 @@ CARNOT_INLINE T lane_max(Vector<T> v) {
   T best = lanes[0];
   for (int i = 1; i < kLanes<T>; ++i) best = lanes[i] > best ? lanes[i] : best;
   return best;
+}
+
+// One step of lane_sums: behind it, a lane whose index has the bit `Width` holds a sum of the second half's vectors.
+template <class T, int Width, int... Lane>
+CARNOT_INLINE void add_lane_halves(Vector<T> (&x)[kLanes<T>], std::integer_sequence<int, Lane...>) {
+  for (int i = 0; i < Width; ++i) {
+    const Vector<T> a = x[i], b = x[i + Width];
+    x[i] = __builtin_shufflevector(a, b, (Lane & Width ? kLanes<T> + Lane - Width : Lane)...) +
+           __builtin_shufflevector(a, b, (Lane & Width ? kLanes<T> + Lane : Lane + Width)...);
+  }
+  if constexpr (Width > 1) add_lane_halves<T, Width / 2>(x, std::integer_sequence<int, Lane...>{});
+}
+// Lane i is the lane_sum of vector i.
+template <class T>
+CARNOT_INLINE Vector<T> lane_sums(Vector<T> (&x)[kLanes<T>]) {
+  add_lane_halves<T, kLanes<T> / 2>(x, std::make_integer_sequence<int, kLanes<T>>{});
+  return x[0];
 }
 
 // exp as 2^n times a polynomial in the remainder (Cephes' expf): relative error below 2e-7; inputs above 88 saturate,

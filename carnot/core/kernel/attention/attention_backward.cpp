@@ -2,10 +2,10 @@
 #include <cmath>
 #include <vector>
 
-#include "carnot/core/base/check.h"
 #include "carnot/core/base/thread_pool.h"
 #include "carnot/core/kernel/attention/attention.h"
 #include "carnot/core/kernel/attention/attention_rows.h"
+#include "carnot/core/kernel/sequence_trees.h"
 
 namespace carnot::kernel {
 namespace {
@@ -234,21 +234,6 @@ void BackwardTask<S>::head_gradient(const T* dy, const T* norm, std::int64_t row
   const T factor = wide.rms_norm(dim_, values, norm, T(0), layer_.norm_epsilon, normed);
   wide.rms_norm_backward(dim_, turned, values, norm, T(0), factor, wide_dx, dnorm);
   store_row<S>(dim_, wide_dx, dx);
-}
-
-/// Indices of the sequences, grouped by common root, in order.
-template <class S>
-std::vector<std::vector<std::size_t>> trees_of(std::span<const AttentionRows<S>> sequences) {
-  std::vector<std::vector<std::size_t>> trees;
-  std::vector<std::size_t> tree_of;
-  for (std::size_t s = 0; s < sequences.size(); ++s) {
-    const int parent = sequences[s].parent;
-    CARNOT_CHECK_LT(parent, static_cast<int>(s));
-    tree_of.push_back(parent < 0 ? trees.size() : tree_of[static_cast<std::size_t>(parent)]);
-    if (parent < 0) trees.emplace_back();
-    trees[tree_of.back()].push_back(s);
-  }
-  return trees;
 }
 
 }  // namespace
