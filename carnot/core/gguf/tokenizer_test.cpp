@@ -80,9 +80,10 @@ TEST(GgufTokenizer, WithUnusedTokensAtTheEndIsWithoutThem) {
 TEST(GgufTokenizer, OfAnUnknownKindIsRefused) {
   Changed other("smollm");
   other.file.values["tokenizer.ggml.pre"] = text("viking");
-  EXPECT_THAT(other.message(),
-              HasSubstr("tokenizer.ggml.pre: the pre-tokenizer \"viking\" is not known; expected one of "
-                        "default, gpt-2, smollm, refact, starcoder, olmo, qwen2, llama-bpe, dbrx, smaug-bpe, gpt-4o, tekken"));
+  EXPECT_THAT(
+      other.message(),
+      HasSubstr("tokenizer.ggml.pre: the pre-tokenizer \"viking\" is not known; expected one of "
+                "default, gpt-2, smollm, refact, starcoder, olmo, qwen2, llama-bpe, dbrx, smaug-bpe, gpt-4o, tekken"));
   other.file.values["tokenizer.ggml.model"] = text("t5");
   EXPECT_THAT(other.message(), HasSubstr("tokenizer.ggml.model: expected \"gpt2\" (byte-level BPE) or \"llama\""));
   other.file.values.erase("tokenizer.ggml.model");

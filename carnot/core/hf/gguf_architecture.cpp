@@ -48,7 +48,9 @@ std::string listed(const std::vector<std::string>& words) {
 
 }  // namespace
 
-bool GgufArchitecture::has(std::string_view key) const { return std::find(keys.begin(), keys.end(), key) != keys.end(); }
+bool GgufArchitecture::has(std::string_view key) const {
+  return std::find(keys.begin(), keys.end(), key) != keys.end();
+}
 
 const GgufArchitecture* find_gguf_architecture(std::string_view family) {
   for (const GgufArchitecture& row : kArchitectures)

@@ -161,8 +161,9 @@ struct LayerProperty {
   bool LayerKind::* member = nullptr;
   const char* key = nullptr;
 };
-constexpr LayerProperty kLayerProperties[] = {
-    {&LayerKind::rotated, "no_rope_layers"}, {&LayerKind::windowed, "layer_types"}, {&LayerKind::experts, "mlp_only_layers"}};
+constexpr LayerProperty kLayerProperties[] = {{&LayerKind::rotated, "no_rope_layers"},
+                                              {&LayerKind::windowed, "layer_types"},
+                                              {&LayerKind::experts, "mlp_only_layers"}};
 
 void write_layers(GgufKeyWriter& write, const ModelConfig& config) {
   const bool can_have_windows = write.row().windows != GgufWindows::None;
@@ -181,8 +182,8 @@ void write_layers(GgufKeyWriter& write, const ModelConfig& config) {
     if (is_window && turns >= 0)
       write.count(kPattern, turns);
     else if (!is_window || can_have_windows)
-      write.problem(std::string(property.key) + ": layers differ in another way than the usual one, the only one that " +
-                    "llama.cpp computes");
+      write.problem(std::string(property.key) +
+                    ": layers differ in another way than the usual one, the only one that " + "llama.cpp computes");
   }
 }
 

@@ -102,7 +102,8 @@ TEST(GgufModel, OfAnotherFamilyWithWhatIsNotComputedIsRefusedByName) {
   EXPECT_THAT(with("qwen3moe", "qwen3moe.expert_count", 4U),
               HasSubstr("'blk.0.ffn_gate_exps.weight' has shape [3, 32, 32], expected [4, 32, 32]"));
   EXPECT_THAT(with("phi3", "phi3.rope.dimension_count", 3U), HasSubstr("expected an even number up to 8"));
-  EXPECT_THAT(with("phi3", "phi3.rope.dimension_count", 8U), HasSubstr("rope_factors_short.weight: expected 4 numbers"));
+  EXPECT_THAT(with("phi3", "phi3.rope.dimension_count", 8U),
+              HasSubstr("rope_factors_short.weight: expected 4 numbers"));
   EXPECT_THAT(with("phi3", "phi3.rope.scaling.type", "yarn"), HasSubstr("expected \"none\" or \"longrope\""));
   EXPECT_THAT(with("granite", "granite.attention.temperature_scale", 1U), HasSubstr("is not known"));
 }

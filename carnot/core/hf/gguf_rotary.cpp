@@ -71,8 +71,9 @@ void read_yarn_keys(GgufKeyReader& read, const ModelConfig& config, RotaryScalin
   scaling.original_max_positions = read.count("rope.scaling.original_context_length", config.max_positions);
   scaling.beta_fast = read.number("rope.scaling.yarn_beta_fast", scaling.beta_fast);
   scaling.beta_slow = read.number("rope.scaling.yarn_beta_slow", scaling.beta_slow);
-  scaling.attention_factor = gguf_yarn_factor(
-      scaling.factor, read.row().has("rope.scaling.yarn_log_multiplier") ? read.number("rope.scaling.yarn_log_multiplier", 0) : 0);
+  scaling.attention_factor = gguf_yarn_factor(scaling.factor, read.row().has("rope.scaling.yarn_log_multiplier")
+                                                                  ? read.number("rope.scaling.yarn_log_multiplier", 0)
+                                                                  : 0);
   if (!nearly(read.number("rope.scaling.yarn_attn_factor", scaling.attention_factor), scaling.attention_factor))
     read.problem("rope.scaling.yarn_attn_factor",
                  "expected " + std::to_string(scaling.attention_factor) + ", which llama.cpp computes in any case");
@@ -84,7 +85,8 @@ void read_scaling(GgufKeyReader& read, ModelConfig& config) {
     read.problem("rope.scaling.attn_factor", "expected 1, the only value that is computed");
   if (type == "none") return;
   if (type != "linear" && type != "yarn")
-    return read.problem("rope.scaling.type", "expected \"none\", \"linear\" or \"yarn\", the only kinds that are computed");
+    return read.problem("rope.scaling.type",
+                        "expected \"none\", \"linear\" or \"yarn\", the only kinds that are computed");
   if (config.rope_scaling.kind != "default")
     return read.problem("rope.scaling.type", "comes on top of " + std::string(kLlama3Factors));
   RotaryScaling& scaling = config.rope_scaling;
@@ -103,7 +105,8 @@ void read_longrope_factors(GgufKeyReader& read, ModelConfig& config) {
   const double attention_factor = read.number("rope.scaling.attn_factor", 1);
   if (type == "none" && find_gguf_tensor(file, kLongFactors) == nullptr &&
       find_gguf_tensor(file, kShortFactors) == nullptr) {
-    if (attention_factor != 1) read.problem("rope.scaling.attn_factor", "expected 1 without " + std::string(kLongFactors));
+    if (attention_factor != 1)
+      read.problem("rope.scaling.attn_factor", "expected 1 without " + std::string(kLongFactors));
     return;
   }
   const int half = config.rotary_dim() / 2;

@@ -125,8 +125,7 @@ std::int64_t GgufWeightName::folder_row(std::int64_t row) const {
 std::vector<GgufWeightName> gguf_weight_names(const ModelConfig& config) {
   const std::int64_t hidden = config.hidden_size, words = config.vocab_size;
   std::vector<GgufWeightName> all{{"token_embd.weight", "model.embed_tokens.weight", {words, hidden}}};
-  for (int layer = 0; layer < config.num_layers; ++layer)
-    LayerNames(config, layer, all).add(config.layer_kind(layer));
+  for (int layer = 0; layer < config.num_layers; ++layer) LayerNames(config, layer, all).add(config.layer_kind(layer));
   all.push_back({.stored = "output_norm.weight",
                  .name = "model.norm.weight",
                  .shape = {hidden},

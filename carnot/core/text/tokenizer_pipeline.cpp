@@ -156,7 +156,8 @@ void read_character_pipeline(const Json& json, TokenizerFile& file, JsonProblems
   read_mark_normalizer(member(json, "normalizer"), file, problems);
   const Json& pre_tokenizer = member(json, "pre_tokenizer");
   if (file.normalizer_marks_blanks) {
-    if (!pre_tokenizer.is_null() && !splits_at_blanks(pre_tokenizer)) problems.add("pre_tokenizer", "expected null, got " + shown(pre_tokenizer));
+    if (!pre_tokenizer.is_null() && !splits_at_blanks(pre_tokenizer))
+      problems.add("pre_tokenizer", "expected null, got " + shown(pre_tokenizer));
   } else if (type_of(pre_tokenizer) == "Metaspace") {
     read_metaspace(pre_tokenizer, file, problems);
   } else {
