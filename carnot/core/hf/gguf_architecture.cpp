@@ -10,7 +10,7 @@ namespace {
 /// The largest Gemma 3, of 62 layers, divides its width by its heads; they have another size.
 double gemma3_scale(const ModelConfig& config) {
   const int size = config.num_layers == 62 ? config.hidden_size / std::max(config.num_heads, 1) : config.head_dim;
-  return 1 / std::sqrt(static_cast<double>(size));
+  return 1 / std::sqrt(static_cast<double>(std::max(size, 1)));
 }
 
 constexpr std::string_view kExpertKeys[] = {"expert_feed_forward_length"};
@@ -32,10 +32,15 @@ constexpr GgufArchitecture kArchitectures[] = {
      .keys = kTurnKeys},
     {.family = "granite", .name = "granite", .interleaved = true, .frequency_factors = true, .keys = kScaleKeys},
     {.family = "qwen3_moe", .name = "qwen3moe", .normalises_top_k = true, .keys = kExpertKeys},
-    {.family = "olmoe", .name = "olmoe"},
-    {.family = "olmo2", .name = "olmo2"},
-    {.family = "olmo3", .name = "olmo2", .windows = GgufWindows::Turns, .keys = kTurnKeys},
-    {.family = "phi3", .name = "phi3", .windows = GgufWindows::Every},
+    {.family = "olmoe", .name = "olmoe", .own_head = true, .full_width = true, .ungrouped = true},
+    {.family = "olmo2", .name = "olmo2", .own_head = true, .full_width = true},
+    {.family = "olmo3",
+     .name = "olmo2",
+     .windows = GgufWindows::Turns,
+     .own_head = true,
+     .full_width = true,
+     .keys = kTurnKeys},
+    {.family = "phi3", .name = "phi3", .windows = GgufWindows::Every, .full_width = true},
     {.family = "ministral3", .name = "mistral3", .interleaved = true, .frequency_factors = true, .keys = kGrowthKeys},
 };
 

@@ -32,6 +32,10 @@ struct GgufArchitecture {
   bool normalises_top_k = false;  ///< of experts: no key says so
   /// What scores are multiplied by; null: 1 / sqrt(head_dim). Files say it only with the key "attention.scale".
   double (*attention_scale)(const ModelConfig& config) = nullptr;
+  // Without which llama.cpp does not load a file:
+  bool own_head = false;                     ///< the head is not tied to the embedding
+  bool full_width = false;                   ///< num_heads * head_dim is hidden_size
+  bool ungrouped = false;                    ///< as many heads of keys and values as of queries
   std::span<const std::string_view> keys{};  ///< that other architectures do not have, without the name before them
 
   bool has(std::string_view key) const;

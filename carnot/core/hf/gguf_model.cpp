@@ -212,6 +212,16 @@ void write_scales(GgufKeyWriter& write, const ModelConfig& config) {
                   ", expected " + std::to_string(computed) + ", the only scale that llama.cpp computes");
 }
 
+void check_demands(GgufKeyWriter& write, const ModelConfig& config) {
+  const GgufArchitecture& row = write.row();
+  const std::string demands = ", which llama.cpp does not load in " + std::string(row.name);
+  if (row.own_head && config.tied_head) write.problem("tie_word_embeddings is true" + demands);
+  if (row.full_width && config.num_heads * config.head_dim != config.hidden_size)
+    write.problem("num_attention_heads times head_dim is not hidden_size" + demands);
+  if (row.ungrouped && config.num_kv_heads != config.num_heads)
+    write.problem("num_key_value_heads is not num_attention_heads" + demands);
+}
+
 /// Null, with problems, if the file cannot be read.
 const GgufArchitecture* read_architecture(GgufMetadata& general) {
   general.require(kArchitecture);
@@ -260,6 +270,7 @@ void add_model(const ModelConfig& config, const std::string& name, GgufSettings&
   write.count("attention.value_length", config.head_dim);
   write.number("attention.layer_norm_rms_epsilon", config.rms_norm_epsilon);
   write.count("vocab_size", config.vocab_size);
+  check_demands(write, config);
   write_experts(write, config);
   write_layers(write, config);
   write_scales(write, config);

@@ -143,6 +143,12 @@ TEST(GgufModel, ThatLlamaCppWouldComputeOtherwiseIsNotWritten) {
               ElementsAre(HasSubstr("rope_scaling: \"llama3\" is not computed by llama.cpp in qwen3")));
   EXPECT_THAT(problems_with("ministral3", [](ModelConfig& it) { it.rope_scaling.attention_factor = 1.1; }),
               ElementsAre(HasSubstr("expected YaRN with the usual attention_factor")));
+  EXPECT_THAT(problems_with("olmo2", [](ModelConfig& it) { it.tied_head = true; }),
+              ElementsAre(HasSubstr("tie_word_embeddings is true, which llama.cpp does not load in olmo2")));
+  EXPECT_THAT(problems_with("phi3", [](ModelConfig& it) { it.num_heads = it.num_kv_heads = 8; }),
+              ElementsAre(HasSubstr("num_attention_heads times head_dim is not hidden_size")));
+  EXPECT_THAT(problems_with("olmoe", [](ModelConfig& it) { it.num_kv_heads = 2; }),
+              ElementsAre(HasSubstr("num_key_value_heads is not num_attention_heads")));
   EXPECT_THAT(problems_with("ministral3", [](ModelConfig& it) { it.window = 32; }),
               ElementsAre(HasSubstr("llama.cpp computes no windows in mistral3")));
 }

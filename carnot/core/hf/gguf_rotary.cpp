@@ -68,12 +68,13 @@ void read_llama3_factors(GgufKeyReader& read, ModelConfig& config) {
 }
 
 void read_yarn_keys(GgufKeyReader& read, const ModelConfig& config, RotaryScaling& scaling) {
+  constexpr std::string_view kLogMultiplier = "rope.scaling.yarn_log_multiplier";
   scaling.original_max_positions = read.count("rope.scaling.original_context_length", config.max_positions);
   scaling.beta_fast = read.number("rope.scaling.yarn_beta_fast", scaling.beta_fast);
   scaling.beta_slow = read.number("rope.scaling.yarn_beta_slow", scaling.beta_slow);
-  scaling.attention_factor = gguf_yarn_factor(scaling.factor, read.row().has("rope.scaling.yarn_log_multiplier")
-                                                                  ? read.number("rope.scaling.yarn_log_multiplier", 0)
-                                                                  : 0);
+  const double multiplier = read.row().has(kLogMultiplier) ? read.number(kLogMultiplier, 0) : 0;
+  if (multiplier < 0) return read.problem(kLogMultiplier, "expected a number of at least 0");
+  scaling.attention_factor = gguf_yarn_factor(scaling.factor, multiplier);
   if (!nearly(read.number("rope.scaling.yarn_attn_factor", scaling.attention_factor), scaling.attention_factor))
     read.problem("rope.scaling.yarn_attn_factor",
                  "expected " + std::to_string(scaling.attention_factor) + ", which llama.cpp computes in any case");
