@@ -14,6 +14,8 @@ expected.json     for each file: config, as Hugging Face's config.json has it; t
                   float32 bytes under its Hugging Face name (rows are quantized one by one, so weights are quantized in
                   Hugging Face's order and need no permutation undone); texts and their token ids, by tokenizers from
                   the tokenizer.json that the vocabulary came from, or by sentencepiece.
+
+gguf_families.py records files of further families.
 """
 
 import hashlib

@@ -147,6 +147,18 @@ std::optional<std::vector<double>> GgufMetadata::numbers(std::string_view key) {
   return values;
 }
 
+std::optional<std::vector<bool>> GgufMetadata::flags(std::string_view key) {
+  const GgufValue* array = find_array(key);
+  if (array == nullptr) return {};
+  if (array->element == GgufKind::Bool) {
+    std::vector<bool> flags;
+    for (const char byte : array->bytes) flags.push_back(byte != 0);
+    return flags;
+  }
+  problem(key, "expected an array of true and false");
+  return {};
+}
+
 void GgufMetadata::require(std::string_view key) {
   if (!has(key)) problem(key, "is missing");
 }

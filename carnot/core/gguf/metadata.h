@@ -33,6 +33,7 @@ class GgufMetadata {
   std::optional<std::vector<std::string_view>> texts(std::string_view key);  ///< valid UTF-8, each
   std::optional<std::vector<std::int64_t>> integers(std::string_view key);
   std::optional<std::vector<double>> numbers(std::string_view key);
+  std::optional<std::vector<bool>> flags(std::string_view key);
 
   /// A problem where the key is missing.
   void require(std::string_view key);

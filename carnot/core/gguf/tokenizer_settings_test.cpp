@@ -57,7 +57,8 @@ std::vector<std::string> problems_with(const char* pointer, const Json& value, c
 
 TEST(GgufTokenizerSettings, GiveTheSameTokenizerAgain) {
   const fs::path path = fs::temp_directory_path() / ("carnot_gguf_tokenizer_" + std::to_string(::getpid()));
-  for (const char* name : {"smollm", "llama3", "qwen2", "qwen3", "gpt2", "tekken", "sentence_piece"}) {
+  for (const char* name : {"smollm", "llama3", "qwen2", "qwen3", "gpt2", "tekken", "sentence_piece", "granite",
+                           "smollm3", "olmoe", "olmo2", "phi3"}) {
     SCOPED_TRACE(name);
     const FolderTokenizer folder = recorded_folder(name);
     GgufSettings settings;

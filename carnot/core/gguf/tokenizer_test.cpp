@@ -35,10 +35,11 @@ struct Changed {
 
 GgufValue text(std::string_view value) { return {.kind = GgufKind::String, .bytes = value}; }
 
-// Recorded by tools/golden/gguf_files.py.
+// Recorded by tools/golden/gguf_files.py and gguf_families.py.
 TEST(GgufTokenizer, EncodesAsTheTokenizerThatTheFileWasMadeFrom) {
-  const json expected = json::parse(read_file(recorded_path("gguf/expected.json")).value());
-  EXPECT_EQ(expected.size(), 7u);
+  json expected = json::parse(read_file(recorded_path("gguf/expected.json")).value());
+  expected.update(json::parse(read_file(recorded_path("gguf/families.json")).value()));
+  EXPECT_EQ(expected.size(), 16u);
   for (const auto& [name, one] : expected.items()) {
     SCOPED_TRACE(name);
     const auto made = Changed(name).read();
@@ -79,9 +80,10 @@ TEST(GgufTokenizer, WithUnusedTokensAtTheEndIsWithoutThem) {
 TEST(GgufTokenizer, OfAnUnknownKindIsRefused) {
   Changed other("smollm");
   other.file.values["tokenizer.ggml.pre"] = text("viking");
-  EXPECT_THAT(other.message(),
-              HasSubstr("tokenizer.ggml.pre: the pre-tokenizer \"viking\" is not known; expected one of "
-                        "default, gpt-2, smollm, qwen2, llama-bpe, tekken"));
+  EXPECT_THAT(
+      other.message(),
+      HasSubstr("tokenizer.ggml.pre: the pre-tokenizer \"viking\" is not known; expected one of "
+                "default, gpt-2, smollm, refact, starcoder, olmo, qwen2, llama-bpe, dbrx, smaug-bpe, gpt-4o, tekken"));
   other.file.values["tokenizer.ggml.model"] = text("t5");
   EXPECT_THAT(other.message(), HasSubstr("tokenizer.ggml.model: expected \"gpt2\" (byte-level BPE) or \"llama\""));
   other.file.values.erase("tokenizer.ggml.model");

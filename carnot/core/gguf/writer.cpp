@@ -1,5 +1,7 @@
 #include "carnot/core/gguf/writer.h"
 
+#include <numeric>
+
 #include "carnot/core/base/file.h"
 #include "carnot/core/gguf/file.h"
 #include "carnot/core/gguf/little_endian.h"
@@ -10,7 +12,9 @@ namespace {
 constexpr std::uint64_t kTensorAlignment = 32;
 constexpr std::size_t kPieceBytes = 1 << 20;
 
-std::int64_t rows_of(const GgufPendingTensor& tensor) { return tensor.shape.size() == 1 ? 1 : tensor.shape[0]; }
+std::int64_t rows_of(const GgufPendingTensor& tensor) {
+  return std::accumulate(tensor.shape.begin(), tensor.shape.end() - 1, std::int64_t{1}, std::multiplies());
+}
 
 std::uint64_t bytes_of(const GgufPendingTensor& tensor) {
   const auto blocks = static_cast<std::uint64_t>(tensor.shape.back() / tensor.type->values);

@@ -13,18 +13,6 @@ constexpr const char* kFull = "full_attention";
 constexpr const char* kWindowed = "sliding_attention";
 constexpr const char* kConvolution = "conv";
 
-std::vector<LayerKind> kinds_of(const ModelConfig& config) {
-  std::vector<LayerKind> kinds;
-  for (int layer = 0; layer < config.num_layers; ++layer) kinds.push_back(config.layer_kind(layer));
-  return kinds;
-}
-
-/// Lists layers only if they differ from the family's turns.
-void set_layers(std::vector<LayerKind> kinds, ModelConfig& config) {
-  config.layers.clear();
-  if (kinds != kinds_of(config)) config.layers = std::move(kinds);
-}
-
 /// A list with an entry for each layer; false if the key is absent or wrong.
 template <class Take>
 bool read_list(JsonObjectReader& reader, const std::string& key, int layers, const std::string& expected,
@@ -243,11 +231,6 @@ void write_ministral3(const ModelConfig& config, OrderedJson& json) {
   json.erase("rope_scaling");
 }
 
-/// As transformers computes it where config.json says nothing.
-double longrope_attention_factor(double factor, int original) {
-  return factor <= 1 ? 1 : std::sqrt(1 + std::log(factor) / std::log(original));
-}
-
 void read_factors(JsonObjectReader& reader, const char* key, std::vector<double>& factors) {
   const OrderedJson* list = reader.find(key);
   if (!list || !list->is_array()) return reader.problem(key, "a list of numbers");
@@ -442,6 +425,21 @@ const FamilyKeys* find_family_keys(std::string_view family) {
   for (const FamilyKeys& keys : kFamilyKeys)
     if (keys.family == family) return &keys;
   return nullptr;
+}
+
+std::vector<LayerKind> kinds_of(const ModelConfig& config) {
+  std::vector<LayerKind> kinds;
+  for (int layer = 0; layer < config.num_layers; ++layer) kinds.push_back(config.layer_kind(layer));
+  return kinds;
+}
+
+void set_layers(std::vector<LayerKind> kinds, ModelConfig& config) {
+  config.layers.clear();
+  if (kinds != kinds_of(config)) config.layers = std::move(kinds);
+}
+
+double longrope_attention_factor(double factor, int original) {
+  return factor <= 1 ? 1 : std::sqrt(1 + std::log(factor) / std::log(original));
 }
 
 void refuse_windowed_layers(JsonObjectReader& reader) {

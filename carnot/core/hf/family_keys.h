@@ -4,6 +4,7 @@
 #pragma once
 
 #include <string_view>
+#include <vector>
 
 #include "carnot/core/hf/json_object_reader.h"
 #include "carnot/core/nn/model_config.h"
@@ -19,6 +20,14 @@ struct FamilyKeys {
 
 /// Null if the family has none.
 const FamilyKeys* find_family_keys(std::string_view family);
+
+/// Each layer's kind.
+std::vector<LayerKind> kinds_of(const ModelConfig& config);
+/// Lists layers only if they differ from the family's turns.
+void set_layers(std::vector<LayerKind> kinds, ModelConfig& config);
+
+/// longrope's factor of cosine and sine, as transformers computes it where config.json says nothing.
+double longrope_attention_factor(double factor, int original);
 
 /// "layer_types" of a family without windows: refused unless every layer is full attention.
 void refuse_windowed_layers(JsonObjectReader& reader);

@@ -2,27 +2,20 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
-#include <numbers>
 
-#include "carnot/core/base/check.h"
 #include "carnot/core/base/limits.h"
-#include "carnot/core/gguf/metadata.h"
+#include "carnot/core/hf/family_keys.h"
+#include "carnot/core/hf/gguf_keys.h"
+#include "carnot/core/hf/gguf_rotary.h"
 
 namespace carnot {
 namespace {
 
 constexpr const char* kArchitecture = "general.architecture";
+constexpr const char* kWindow = "attention.sliding_window";
+constexpr const char* kPattern = "attention.sliding_window_pattern";
 
-/// What llama.cpp calls a family's models. Mistral's compute the same as Llama's.
-struct Architecture {
-  std::string_view family{};
-  std::string_view name{};
-};
-constexpr Architecture kArchitectures[] = {
-    {"llama", "llama"}, {"mistral", "llama"}, {"qwen2", "qwen2"}, {"qwen3", "qwen3"}};
-
-/// A key of the architecture that is a number of the shape.
+/// A key that is a number of the shape.
 struct SizeKey {
   std::string_view ending{};
   int ModelConfig::* member = nullptr;
@@ -38,8 +31,26 @@ constexpr SizeKey kSizes[] = {
      [](const ModelConfig& it) { return it.hidden_size / std::max(it.num_heads, 1); }},
     {"context_length", &ModelConfig::max_positions},
 };
+constexpr SizeKey kExpertSizes[] = {
+    {"expert_count", &ModelConfig::num_experts},
+    {"expert_used_count", &ModelConfig::experts_per_token},
+    {"expert_feed_forward_length", &ModelConfig::expert_size},  // of architectures that list it
+};
 
-/// Further keys of an architecture that are read, or say nothing that changes what is computed.
+/// A scale of architectures that list its key.
+struct ScaleKey {
+  std::string_view ending{};
+  double ModelConfig::* member = nullptr;
+  double otherwise = 1;
+};
+constexpr ScaleKey kScales[] = {
+    {"attention.scale", &ModelConfig::attention_scale, 0},
+    {"embedding_scale", &ModelConfig::embedding_scale},
+    {"logit_scale", &ModelConfig::logits_divisor},
+    {"residual_scale", &ModelConfig::residual_scale},
+};
+
+/// Further keys of any architecture that are read, or say nothing that changes what is computed.
 constexpr std::string_view kOtherKeys[] = {"attention.causal",
                                            "attention.layer_norm_rms_epsilon",
                                            "attention.sliding_window",
@@ -53,154 +64,194 @@ constexpr std::string_view kOtherKeys[] = {"attention.causal",
                                            "rope.scaling.finetuned",
                                            "rope.scaling.original_context_length",
                                            "rope.scaling.type",
+                                           "rope.scaling.yarn_attn_factor",
+                                           "rope.scaling.yarn_beta_fast",
+                                           "rope.scaling.yarn_beta_slow",
                                            "tensor_data_layout",
                                            "vocab_size"};
 
-bool is_known_key(std::string_view ending) {
-  return std::find(std::begin(kOtherKeys), std::end(kOtherKeys), ending) != std::end(kOtherKeys) ||
+bool is_known_key(std::string_view ending, const GgufArchitecture& row) {
+  return row.has(ending) || std::find(std::begin(kOtherKeys), std::end(kOtherKeys), ending) != std::end(kOtherKeys) ||
          std::any_of(std::begin(kSizes), std::end(kSizes), [&](const SizeKey& size) { return size.ending == ending; });
 }
 
-/// YaRN's factor of cosine and sine, as llama.cpp has it.
-double yarn_attention_factor(double factor) { return 0.1 * std::log(factor) + 1; }
+void refuse_unknown_keys(GgufKeyReader& read) {
+  const std::string prefix = read.key("");
+  for (const auto& [key, value] : read.metadata().file().values)
+    if (key.starts_with(prefix) && !is_known_key(key.substr(prefix.size()), read.row()))
+      read.metadata().problem(key, "is not known; what it asks for is not computed");
+}
 
-/// Keys of one architecture, and what is expected of them.
-class ArchitectureReader {
- public:
-  ArchitectureReader(const GgufFile& file, const std::string& name, std::string_view architecture)
-      : metadata_(file, name), prefix_(std::string(architecture) + ".") {}
-
-  GgufMetadata& metadata() { return metadata_; }
-  std::string key(std::string_view ending) const { return prefix_ + std::string(ending); }
-
-  int count(std::string_view ending, int otherwise) {
-    const auto value = metadata_.integer(key(ending));
-    if (!value) return otherwise;
-    if (*value >= 0 && *value <= std::numeric_limits<int>::max()) return static_cast<int>(*value);
-    metadata_.problem(key(ending), "expected an integer of at least 0, got " + std::to_string(*value));
-    return otherwise;
+void read_experts(GgufKeyReader& read, ModelConfig& config) {
+  if (!find_model_family(config.family)->experts)
+    return read.only("expert_count", 0, ": mixtures of experts are not computed in " + std::string(read.row().name));
+  for (const SizeKey& size : kExpertSizes) {
+    if (!is_known_key(size.ending, read.row())) continue;
+    read.require(size.ending);
+    config.*size.member = read.count(size.ending, 0);
   }
-  double number(std::string_view ending, double otherwise) { return metadata_.number(key(ending)).value_or(otherwise); }
-  void only(std::string_view ending, int computed, const std::string& why) {
-    if (const int found = count(ending, computed); found != computed)
-      metadata_.problem(key(ending), "is " + std::to_string(found) + ", expected " + std::to_string(computed) + why);
+  config.normalise_top_k = read.row().normalises_top_k;
+}
+
+/// A number of layers, of which the last has no window, or a flag for each layer.
+void read_pattern(GgufKeyReader& read, ModelConfig& config) {
+  const auto found = read.metadata().file().values.find(read.key(kPattern));
+  if (found == read.metadata().file().values.end() || config.num_layers > kMaxModelLayers) return;
+  std::vector<LayerKind> kinds = kinds_of(config);
+  std::vector<bool> windowed;
+  if (found->second.kind == GgufKind::Array) {
+    windowed = read.metadata().flags(read.key(kPattern)).value_or(std::vector<bool>());
+    if (windowed.size() != kinds.size())
+      return read.problem(kPattern, "expected true or false for each of " + std::to_string(kinds.size()) + " layers");
+  } else {
+    const int every = read.count(kPattern, 0);
+    for (std::size_t i = 0; i < kinds.size(); ++i)
+      windowed.push_back(every == 0 || (static_cast<int>(i) + 1) % every != 0);
   }
-  void refuse_unknown_keys() {
-    for (const auto& [key, value] : metadata_.file().values)
-      if (key.starts_with(prefix_) && !is_known_key(key.substr(prefix_.size())))
-        metadata_.problem(key, "is not known; what it asks for is not computed");
+  for (std::size_t i = 0; i < kinds.size(); ++i) kinds[i].windowed = windowed[i];
+  set_layers(std::move(kinds), config);
+}
+
+void read_windows(GgufKeyReader& read, ModelConfig& config) {
+  const int window = read.count(kWindow, 0);
+  const bool closes = window > 0 && window < config.max_positions;
+  switch (read.row().windows) {
+    case GgufWindows::None:
+      if (closes)
+        read.problem(kWindow, "is " + std::to_string(window) + "; attention over a window is not computed in " +
+                                  std::string(read.row().name));
+      return;
+    case GgufWindows::Every: config.window = closes ? window : 0; return;
+    case GgufWindows::Turns:
+      if (window == 0) return read.problem(kWindow, "expected an integer above 0");
+      config.window = window;
+      read_pattern(read, config);
   }
-
- private:
-  GgufMetadata metadata_;
-  std::string prefix_;
-};
-
-const GgufTensor* find_tensor(const GgufFile& file, std::string_view name) {
-  for (const GgufTensor& tensor : file.tensors)
-    if (tensor.name == name) return &tensor;
-  return nullptr;
 }
 
-/// What Llama 3.1 divides the i-th of `half` frequencies by.
-double llama3_factor(const ModelConfig& config, int i, int half) {
-  const RotaryScaling& scaling = config.rope_scaling;
-  const double wavelength = 2 * std::numbers::pi * std::pow(config.rope_theta, static_cast<double>(i) / half);
-  const double turns = scaling.original_max_positions / wavelength;
-  const double smooth =
-      (turns - scaling.low_frequency_factor) / (scaling.high_frequency_factor - scaling.low_frequency_factor);
-  if (smooth > 1) return 1;
-  return smooth < 0 ? scaling.factor : 1 / ((1 - smooth) / scaling.factor + smooth);
-}
-
-/// Llama 3.1's scaling is stored as the numbers that it divides frequencies by. They are the published models', with
-/// the largest as the factor, or are refused.
-void read_rotary_factors(ArchitectureReader& read, ModelConfig& config) {
-  const GgufTensor* stored = find_tensor(read.metadata().file(), kGgufRotaryFactors);
-  if (stored == nullptr) return;
-  const int half = config.head_dim / 2;
-  if (stored->shape != std::vector<std::int64_t>{half} || half == 0)
-    return read.metadata().problem(kGgufRotaryFactors, "expected " + std::to_string(half) + " numbers");
-  std::vector<float> factors(static_cast<std::size_t>(half));
-  dequantize(*stored->type, stored->bytes, factors);
-  const float largest = *std::max_element(factors.begin(), factors.end());
-  if (std::all_of(factors.begin(), factors.end(), [](float factor) { return factor == 1; })) return;
-  config.rope_scaling = {.kind = "llama3",
-                         .factor = largest,
-                         .original_max_positions = 8192,
-                         .low_frequency_factor = 1,
-                         .high_frequency_factor = 4};
-  const std::vector<float> computed = gguf_rotary_factors(config);
-  for (std::size_t i = 0; i < computed.size(); ++i)
-    if (!(std::abs(factors[i] - computed[i]) <= 1e-3F * computed[i]))
-      return read.metadata().problem(kGgufRotaryFactors,
-                                     "is not Llama 3.1's scaling of 8192 positions by factors from 1 "
-                                     "to 4, the only one that is computed");
-}
-
-void read_rotary(ArchitectureReader& read, ModelConfig& config) {
-  GgufMetadata& metadata = read.metadata();
-  config.rope_theta = read.number("rope.freq_base", 10000);
-  read.only("rope.dimension_count", config.head_dim, ", the size of a head: part of a head is not rotated");
-  read_rotary_factors(read, config);
-  const std::string key = read.key("rope.scaling.type"), type = metadata.text(key).value_or("none");
-  if (type == "none") return;
-  if (type != "linear" && type != "yarn")
-    return metadata.problem(key, "expected \"none\", \"linear\" or \"yarn\", the only kinds that are computed");
-  if (config.rope_scaling.kind != "default")
-    return metadata.problem(key, "comes on top of " + std::string(kGgufRotaryFactors));
-  RotaryScaling& scaling = config.rope_scaling;
-  scaling.kind = type;
-  metadata.require(read.key("rope.scaling.factor"));
-  scaling.factor = read.number("rope.scaling.factor", 1);
-  if (read.number("rope.scaling.attn_factor", 1) != 1)
-    metadata.problem(read.key("rope.scaling.attn_factor"), "expected 1, the only value that is computed");
-  if (type == "linear") return;
-  scaling.original_max_positions = read.count("rope.scaling.original_context_length", config.max_positions);
-  scaling.attention_factor = yarn_attention_factor(scaling.factor);
-}
-
-void read_shape(ArchitectureReader& read, ModelConfig& config) {
+void read_shape(GgufKeyReader& read, ModelConfig& config) {
   for (const SizeKey& size : kSizes) {
-    if (size.otherwise == nullptr) read.metadata().require(read.key(size.ending));
+    if (size.otherwise == nullptr) read.require(size.ending);
     config.*size.member = read.count(size.ending, size.otherwise == nullptr ? 0 : size.otherwise(config));
   }
-  read.metadata().require(read.key("attention.layer_norm_rms_epsilon"));
+  read.require("attention.layer_norm_rms_epsilon");
   config.rms_norm_epsilon = read.number("attention.layer_norm_rms_epsilon", 0);
   read.only("attention.value_length", config.head_dim, ", the size of keys");
-  read.only("expert_count", 0, ": mixtures of experts are not computed");
-  if (const int window = read.count("attention.sliding_window", 0); window > 0 && window < config.max_positions)
-    read.metadata().problem(read.key("attention.sliding_window"),
-                            "is " + std::to_string(window) + "; attention over a window is not computed");
   if (!read.metadata().flag(read.key("attention.causal")).value_or(true))
-    read.metadata().problem(read.key("attention.causal"), "expected true");
+    read.problem("attention.causal", "expected true");
+  read_experts(read, config);
+  read_windows(read, config);
+  if (read.row().attention_scale) config.attention_scale = read.row().attention_scale(config);
+  for (const ScaleKey& scale : kScales)
+    if (read.row().has(scale.ending)) config.*scale.member = read.number(scale.ending, scale.otherwise);
+}
+
+/// Of so many layers, all but the last have a window; 0: all have; -1: layers take no such turns.
+int turns_of(const std::vector<LayerKind>& kinds) {
+  const auto full = std::find_if(kinds.begin(), kinds.end(), [](const LayerKind& kind) { return !kind.windowed; });
+  if (full == kinds.end()) return 0;
+  const std::ptrdiff_t every = full - kinds.begin() + 1;
+  for (std::ptrdiff_t i = 0; i < std::ssize(kinds); ++i)
+    if (kinds[static_cast<std::size_t>(i)].windowed != ((i + 1) % every != 0)) return -1;
+  return static_cast<int>(every);
+}
+
+/// What tells layers apart, and the key of config.json that says so.
+struct LayerProperty {
+  bool LayerKind::* member = nullptr;
+  const char* key = nullptr;
+};
+constexpr LayerProperty kLayerProperties[] = {{&LayerKind::rotated, "no_rope_layers"},
+                                              {&LayerKind::windowed, "layer_types"},
+                                              {&LayerKind::experts, "mlp_only_layers"}};
+
+void write_layers(GgufKeyWriter& write, const ModelConfig& config) {
+  const bool can_have_windows = write.row().windows != GgufWindows::None;
+  if (can_have_windows) write.count(kWindow, config.window);
+  if (!can_have_windows && config.window > 0)
+    write.problem("sliding_window is " + std::to_string(config.window) + "; llama.cpp computes no windows in " +
+                  std::string(write.row().name));
+  ModelConfig usual = config;
+  usual.layers.clear();
+  const std::vector<LayerKind> kinds = kinds_of(config), usual_kinds = kinds_of(usual);
+  const int turns = write.row().has(kPattern) ? turns_of(kinds) : -1;
+  for (const LayerProperty& property : kLayerProperties) {
+    const auto same = [&](const LayerKind& a, const LayerKind& b) { return a.*property.member == b.*property.member; };
+    if (std::equal(kinds.begin(), kinds.end(), usual_kinds.begin(), same)) continue;
+    const bool is_window = property.member == &LayerKind::windowed;
+    if (is_window && turns >= 0)
+      write.count(kPattern, turns);
+    else if (!is_window || can_have_windows)
+      write.problem(std::string(property.key) +
+                    ": layers differ in another way than the usual one, the only one that " + "llama.cpp computes");
+  }
+}
+
+void write_experts(GgufKeyWriter& write, const ModelConfig& config) {
+  if (!find_model_family(config.family)->experts) return;
+  for (const SizeKey& size : kExpertSizes)
+    if (is_known_key(size.ending, write.row())) write.count(size.ending, config.*size.member);
+  if (config.normalise_top_k != write.row().normalises_top_k)
+    write.problem(std::string("norm_topk_prob is ") + (config.normalise_top_k ? "true" : "false") +
+                  "; llama.cpp computes the other in " + std::string(write.row().name));
+}
+
+void write_scales(GgufKeyWriter& write, const ModelConfig& config) {
+  for (const ScaleKey& scale : kScales) {
+    const double value = config.*scale.member;
+    if (!write.row().has(scale.ending) || value == scale.otherwise) continue;
+    write.number(scale.ending, value);
+    if (value <= 0) write.problem(std::string(scale.ending) + " is not above 0, which llama.cpp takes for 1");
+  }
+  if (write.row().has("logit_scale")) write.number("logit_scale", config.logits_divisor);
+  if (write.row().has("attention.scale") || config.attention_scale == 0) return;
+  const double computed = write.row().attention_scale ? write.row().attention_scale(config)
+                                                      : 1 / std::sqrt(static_cast<double>(config.head_dim));
+  if (std::abs(config.attention_scale - computed) > 1e-6 * computed)
+    write.problem("query_pre_attn_scalar: scores are multiplied by " + std::to_string(config.attention_scale) +
+                  ", expected " + std::to_string(computed) + ", the only scale that llama.cpp computes");
+}
+
+void check_demands(GgufKeyWriter& write, const ModelConfig& config) {
+  const GgufArchitecture& row = write.row();
+  const std::string demands = ", which llama.cpp does not load in " + std::string(row.name);
+  if (row.own_head && config.tied_head) write.problem("tie_word_embeddings is true" + demands);
+  if (row.full_width && config.num_heads * config.head_dim != config.hidden_size)
+    write.problem("num_attention_heads times head_dim is not hidden_size" + demands);
+  if (row.ungrouped && config.num_kv_heads != config.num_heads)
+    write.problem("num_key_value_heads is not num_attention_heads" + demands);
+}
+
+/// Null, with problems, if the file cannot be read.
+const GgufArchitecture* read_architecture(GgufMetadata& general) {
+  general.require(kArchitecture);
+  const std::string name = general.text(kArchitecture).value_or("");
+  const bool has_window = general.integer(name + "." + kWindow).value_or(0) > 0;
+  const GgufArchitecture* row = read_gguf_architecture(name, has_window);
+  if (!general.any_problems() && row == nullptr)
+    general.problem(kArchitecture, "expected " + gguf_architectures_read() + ", got '" + name + "'");
+  if (general.integer("split.count").value_or(1) > 1)
+    general.problem("split.count",
+                    "the file is one part of several; expected a whole model "
+                    "(llama-gguf-split --merge makes one of the parts)");
+  return row;
 }
 
 }  // namespace
 
 Result<ModelConfig> gguf_model_config(const GgufFile& file, const std::string& name) {
   GgufMetadata general(file, name);
-  general.require(kArchitecture);
-  const std::string architecture = general.text(kArchitecture).value_or("");
-  const bool is_known = std::any_of(std::begin(kArchitectures), std::end(kArchitectures),
-                                    [&](const Architecture& known) { return known.name == architecture; });
-  if (!general.any_problems() && !is_known)
-    general.problem(kArchitecture, "expected llama, qwen2 or qwen3, got '" + architecture + "'");
-  if (general.integer("split.count").value_or(1) > 1)
-    general.problem("split.count",
-                    "the file is one part of several; expected a whole model "
-                    "(llama-gguf-split --merge makes one of the parts)");
+  const GgufArchitecture* row = read_architecture(general);
   if (general.any_problems()) return general.error();
-
-  ArchitectureReader read(file, name, architecture);
-  ModelConfig config{.family = architecture};
-  read.refuse_unknown_keys();
+  GgufKeyReader read(file, name, *row);
+  ModelConfig config{.family = std::string(row->family)};
+  refuse_unknown_keys(read);
   read_shape(read, config);
-  if (!read.metadata().any_problems()) read_rotary(read, config);
-  if (const GgufTensor* embedding = find_tensor(file, "token_embd.weight");
-      embedding && embedding->shape.size() == 2 && embedding->shape[0] <= kMaxModelSize)
+  if (!read.metadata().any_problems()) read_gguf_rotary(read, config);
+  if (const GgufTensor* embedding = find_gguf_tensor(file, "token_embd.weight");
+      embedding != nullptr && embedding->shape.size() == 2 && embedding->shape[0] <= kMaxModelSize)
     config.vocab_size = static_cast<int>(embedding->shape[0]);
-  config.tied_head = find_tensor(file, "output.weight") == nullptr;
+  config.tied_head = find_gguf_tensor(file, "output.weight") == nullptr;
   if (read.metadata().any_problems()) return read.metadata().error();
   if (const Status status = check_model_config(config); !status) return Error{name + ":\n" + status.error().message};
   return config;
@@ -208,44 +259,22 @@ Result<ModelConfig> gguf_model_config(const GgufFile& file, const std::string& n
 
 void add_model(const ModelConfig& config, const std::string& name, GgufSettings& settings,
                std::vector<std::string>& problems) {
-  const auto* architecture = std::find_if(std::begin(kArchitectures), std::end(kArchitectures),
-                                          [&](const Architecture& known) { return known.family == config.family; });
-  if (architecture == std::end(kArchitectures))
-    return problems.push_back(name + ": config.json: model_type is \"" + config.family +
-                              "\", expected \"llama\", \"mistral\", \"qwen2\" or \"qwen3\", the only ones that are "
-                              "written as GGUF");
-  if (config.window > 0)
-    problems.push_back(name + ": config.json: sliding_window is " + std::to_string(config.window) +
-                       "; windows are not written as GGUF");
-  settings[kArchitecture] = std::string(architecture->name);
-  const auto set = [&](std::string_view ending, const GgufSetting& value) {
-    settings[std::string(architecture->name).append(".").append(ending)] = value;
-  };
-  for (const SizeKey& size : kSizes) set(size.ending, static_cast<std::uint32_t>(config.*size.member));
-  set("attention.value_length", static_cast<std::uint32_t>(config.head_dim));
-  set("attention.layer_norm_rms_epsilon", static_cast<float>(config.rms_norm_epsilon));
-  set("vocab_size", static_cast<std::uint32_t>(config.vocab_size));
-  set("rope.dimension_count", static_cast<std::uint32_t>(config.head_dim));
-  set("rope.freq_base", static_cast<float>(config.rope_theta));
-  const RotaryScaling& scaling = config.rope_scaling;
-  if (scaling.kind != "linear" && scaling.kind != "yarn") return;
-  set("rope.scaling.type", scaling.kind);
-  set("rope.scaling.factor", static_cast<float>(scaling.factor));
-  if (scaling.kind == "linear") return;
-  set("rope.scaling.original_context_length", static_cast<std::uint32_t>(scaling.original_max_positions));
-  const RotaryScaling usual;
-  if (std::abs(scaling.attention_factor - yarn_attention_factor(scaling.factor)) > 1e-6 ||
-      scaling.beta_fast != usual.beta_fast || scaling.beta_slow != usual.beta_slow || !scaling.truncate)
-    problems.push_back(name +
-                       ": config.json: expected YaRN with the usual attention_factor, beta_fast, beta_slow and "
-                       "truncate, the only ones that are written");
-}
-
-std::vector<float> gguf_rotary_factors(const ModelConfig& config) {
-  std::vector<float> factors;
-  const int half = config.rope_scaling.kind == "llama3" ? config.head_dim / 2 : 0;
-  for (int i = 0; i < half; ++i) factors.push_back(static_cast<float>(llama3_factor(config, i, half)));
-  return factors;
+  const GgufArchitecture* row = find_gguf_architecture(config.family);
+  if (row == nullptr)
+    return problems.push_back(name + ": config.json: model_type is \"" + config.family + "\", expected " +
+                              gguf_families_written() + ", the only ones that are written as GGUF");
+  settings[kArchitecture] = std::string(row->name);
+  GgufKeyWriter write(*row, name, settings, problems);
+  for (const SizeKey& size : kSizes) write.count(size.ending, config.*size.member);
+  if (config.rope_scaling.kind == "longrope") write.count("context_length", config.rope_scaling.long_max_positions);
+  write.count("attention.value_length", config.head_dim);
+  write.number("attention.layer_norm_rms_epsilon", config.rms_norm_epsilon);
+  write.count("vocab_size", config.vocab_size);
+  check_demands(write, config);
+  write_experts(write, config);
+  write_layers(write, config);
+  write_scales(write, config);
+  write_gguf_rotary(write, config);
 }
 
 }  // namespace carnot

@@ -12,19 +12,14 @@
 
 namespace carnot {
 
-/// The shape that the metadata gives; its special tokens are the tokenizer's to fill in. llama (Mistral's models are
-/// stored as such), qwen2 and qwen3. Refuses what is not computed, all of it at once: a key of the architecture that is
-/// not known here, too, since it could change the arithmetic.
+/// The shape that the metadata gives; its special tokens are the tokenizer's to fill in. Architectures are those of
+/// hf/gguf_architecture.h. Refuses what is not computed, all of it at once: a key of the architecture that is not known
+/// here, too, since it could change the arithmetic.
 Result<ModelConfig> gguf_model_config(const GgufFile& file, const std::string& name);
 
-/// Adds the keys from which gguf_model_config() reads the shape, and to `problems` what they cannot say; `name`
-/// precedes each. REQUIRES: a shape that can be built.
+/// Adds the keys from which gguf_model_config() reads the shape, and to `problems` what they cannot say or llama.cpp
+/// does not compute; `name` precedes each. REQUIRES: a shape that can be built.
 void add_model(const ModelConfig& config, const std::string& name, GgufSettings& settings,
                std::vector<std::string>& problems);
-
-/// Llama 3.1's rotary scaling as it is stored, in a tensor of this name: what each frequency is divided by. Empty for
-/// other kinds of scaling.
-inline constexpr std::string_view kGgufRotaryFactors = "rope_freqs.weight";
-std::vector<float> gguf_rotary_factors(const ModelConfig& config);
 
 }  // namespace carnot

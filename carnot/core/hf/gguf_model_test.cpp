@@ -14,6 +14,7 @@ namespace carnot {
 namespace {
 
 using nlohmann::json;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 /// A recorded file whose keys and tensors a test changes.
@@ -40,12 +41,24 @@ struct Changed {
   std::vector<std::unique_ptr<std::uint32_t>> numbers{};
 };
 
-// Recorded by tools/golden/gguf_files.py.
+/// Those recorded by tools/golden/gguf_files.py and gguf_families.py.
+json recorded_models() {
+  json all = json::parse(read_file(recorded_path("gguf/expected.json")).value());
+  all.update(json::parse(read_file(recorded_path("gguf/families.json")).value()));
+  for (const char* tokenizer : {"gpt2", "tekken", "sentence_piece"}) all.erase(tokenizer);
+  return all;
+}
+
+ModelConfig recorded_config(const char* name) {
+  return parse_model_config(recorded_models()[name]["config"].dump(), name).value();
+}
+
 TEST(GgufModel, HasTheShapeThatItsConfigJsonHas) {
-  const json expected = json::parse(read_file(recorded_path("gguf/expected.json")).value());
-  for (const char* name : {"smollm", "llama3", "qwen2", "qwen3"}) {
+  const json expected = recorded_models();
+  EXPECT_EQ(expected.size(), 13u);
+  for (const auto& [name, one] : expected.items()) {
     SCOPED_TRACE(name);
-    const auto recorded = parse_model_config(expected[name]["config"].dump(), name);
+    const auto recorded = parse_model_config(one["config"].dump(), name);
     ASSERT_TRUE(recorded.ok()) << recorded.error().message;
     auto config = gguf_model_config(Changed(name).file, name);
     ASSERT_TRUE(config.ok()) << config.error().message;
@@ -63,7 +76,7 @@ TEST(GgufModel, WithWhatIsNotComputedIsRefusedByName) {
     return other.message();
   };
   EXPECT_EQ(with("llama.vocab_size", 700U), "read");
-  EXPECT_THAT(with("general.architecture", "gemma2"), HasSubstr("expected llama, qwen2 or qwen3, got 'gemma2'"));
+  EXPECT_THAT(with("general.architecture", "gemma2"), HasSubstr("phi3 or mistral3, got 'gemma2'"));
   EXPECT_THAT(with("llama.embedding_scale", 2U), HasSubstr("llama.embedding_scale: is not known"));
   EXPECT_THAT(with("llama.expert_count", 8U), HasSubstr("mixtures of experts are not computed"));
   EXPECT_THAT(with("llama.attention.sliding_window", 128U), HasSubstr("attention over a window is not computed"));
@@ -74,6 +87,70 @@ TEST(GgufModel, WithWhatIsNotComputedIsRefusedByName) {
   EXPECT_THAT(with("llama.block_count", 4'000'000'000U), HasSubstr("llama.block_count"));
   EXPECT_THAT(with("split.count", std::uint32_t{3}), HasSubstr("one part of several"));
   EXPECT_THAT(with("llama.rope.scaling.type", "linear", "llama3"), HasSubstr("comes on top of rope_freqs.weight"));
+}
+
+TEST(GgufModel, OfAnotherFamilyWithWhatIsNotComputedIsRefusedByName) {
+  const auto with = [](const char* name, const char* key, auto value) {
+    Changed other(name);
+    other.set(key, value);
+    return other.message();
+  };
+  EXPECT_EQ(with("gemma3", "gemma3.attention.sliding_window_pattern", 3U), "read");
+  EXPECT_THAT(with("gemma3", "gemma3.attention.sliding_window", 0U), HasSubstr("expected an integer above 0"));
+  EXPECT_THAT(with("gemma3", "gemma3.attention.scale", 1U), HasSubstr("gemma3.attention.scale: is not known"));
+  EXPECT_THAT(with("olmo3", "olmo2.attention.sliding_window_pattern", "four"), HasSubstr("expected one integer"));
+  EXPECT_THAT(with("qwen3moe", "qwen3moe.expert_count", 4U),
+              HasSubstr("'blk.0.ffn_gate_exps.weight' has shape [3, 32, 32], expected [4, 32, 32]"));
+  EXPECT_THAT(with("phi3", "phi3.rope.dimension_count", 3U), HasSubstr("expected an even number up to 8"));
+  EXPECT_THAT(with("phi3", "phi3.rope.dimension_count", 8U),
+              HasSubstr("rope_factors_short.weight: expected 4 numbers"));
+  EXPECT_THAT(with("phi3", "phi3.rope.scaling.type", "yarn"), HasSubstr("expected \"none\" or \"longrope\""));
+  EXPECT_THAT(with("granite", "granite.attention.temperature_scale", 1U), HasSubstr("is not known"));
+}
+
+/// What add_model() cannot say of a recorded shape that `change` changes.
+template <class Change>
+std::vector<std::string> problems_with(const char* name, const Change& change) {
+  ModelConfig config = recorded_config(name);
+  change(config);
+  GgufSettings settings;
+  std::vector<std::string> problems;
+  add_model(config, "x", settings, problems);
+  return problems;
+}
+
+TEST(GgufModel, ThatLlamaCppWouldComputeOtherwiseIsNotWritten) {
+  const auto rotated = [](ModelConfig& it) { it.layers.assign(4, {}); };
+  EXPECT_THAT(problems_with("smollm3", rotated), ElementsAre(HasSubstr("no_rope_layers: layers differ in another")));
+  EXPECT_THAT(problems_with("gemma3", [](ModelConfig& it) { it.attention_scale = 0.25; }),
+              ElementsAre(HasSubstr("query_pre_attn_scalar: scores are multiplied by 0.250000, expected 0.353553")));
+  const auto first_and_third = [](ModelConfig& it) {
+    it.layers.assign(7, {});
+    it.layers[0].windowed = it.layers[2].windowed = it.layers[3].windowed = true;
+  };
+  EXPECT_THAT(problems_with("gemma3", first_and_third), ElementsAre(HasSubstr("layer_types: layers differ")));
+  EXPECT_THAT(problems_with("granite", [](ModelConfig& it) { it.residual_scale = 0; }),
+              ElementsAre(HasSubstr("residual_scale is not above 0")));
+  EXPECT_THAT(problems_with("qwen3moe", [](ModelConfig& it) { it.normalise_top_k = false; }),
+              ElementsAre(HasSubstr("norm_topk_prob is false; llama.cpp computes the other in qwen3moe")));
+  const auto dense = [](ModelConfig& it) { it.layers = {{.experts = true}, {.experts = false}}; };
+  EXPECT_THAT(problems_with("qwen3moe", dense), ElementsAre(HasSubstr("mlp_only_layers: layers differ")));
+  EXPECT_THAT(problems_with("qwen3moe", [](ModelConfig& it) { it.window = 32; }),
+              ElementsAre(HasSubstr("sliding_window is 32; llama.cpp computes no windows in qwen3moe")));
+  EXPECT_THAT(problems_with("olmo3", [](ModelConfig& it) { it.window_rope_theta = 7; }),
+              ElementsAre(HasSubstr("layers with a window have another rope_theta")));
+  EXPECT_THAT(problems_with("qwen3", [](ModelConfig& it) { it.rope_scaling.kind = "llama3"; }),
+              ElementsAre(HasSubstr("rope_scaling: \"llama3\" is not computed by llama.cpp in qwen3")));
+  EXPECT_THAT(problems_with("ministral3", [](ModelConfig& it) { it.rope_scaling.attention_factor = 1.1; }),
+              ElementsAre(HasSubstr("expected YaRN with the usual attention_factor")));
+  EXPECT_THAT(problems_with("olmo2", [](ModelConfig& it) { it.tied_head = true; }),
+              ElementsAre(HasSubstr("tie_word_embeddings is true, which llama.cpp does not load in olmo2")));
+  EXPECT_THAT(problems_with("phi3", [](ModelConfig& it) { it.num_heads = it.num_kv_heads = 8; }),
+              ElementsAre(HasSubstr("num_attention_heads times head_dim is not hidden_size")));
+  EXPECT_THAT(problems_with("olmoe", [](ModelConfig& it) { it.num_kv_heads = 2; }),
+              ElementsAre(HasSubstr("num_key_value_heads is not num_attention_heads")));
+  EXPECT_THAT(problems_with("ministral3", [](ModelConfig& it) { it.window = 32; }),
+              ElementsAre(HasSubstr("llama.cpp computes no windows in mistral3")));
 }
 
 TEST(GgufModel, WithoutAKeyThatIsNeededIsRefused) {

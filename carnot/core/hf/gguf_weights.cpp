@@ -3,39 +3,98 @@
 #include <map>
 
 #include "carnot/core/base/limits.h"
-#include "carnot/core/hf/gguf_model.h"
+#include "carnot/core/hf/gguf_architecture.h"
+#include "carnot/core/hf/gguf_rotary.h"
+#include "carnot/core/nn/layer_plan.h"
 
 namespace carnot {
 namespace {
 
-void name_layer(const ModelConfig& config, int layer, std::vector<GgufWeightName>& all) {
-  const std::string from = "blk." + std::to_string(layer) + ".", to = "model.layers." + std::to_string(layer) + ".";
-  const std::int64_t hidden = config.hidden_size, inner = config.intermediate_size, head = config.head_dim;
-  const std::int64_t queries = config.num_heads * head, keys = config.num_kv_heads * head;
-  const bool interleaved = config.family == "llama" || config.family == "mistral";
-  const int query_heads = interleaved ? config.num_heads : 0, key_heads = interleaved ? config.num_kv_heads : 0;
-  const auto add = [&](const char* stored, const char* name, std::vector<std::int64_t> shape, int heads = 0) {
-    all.push_back({from + stored, to + name, std::move(shape), heads});
-  };
-  add("attn_norm.weight", "input_layernorm.weight", {hidden});
-  add("attn_q.weight", "self_attn.q_proj.weight", {queries, hidden}, query_heads);
-  add("attn_k.weight", "self_attn.k_proj.weight", {keys, hidden}, key_heads);
-  add("attn_v.weight", "self_attn.v_proj.weight", {keys, hidden});
-  if (config.attention_bias()) {
-    add("attn_q.bias", "self_attn.q_proj.bias", {queries});
-    add("attn_k.bias", "self_attn.k_proj.bias", {keys});
-    add("attn_v.bias", "self_attn.v_proj.bias", {keys});
+/// Adds the weights of one layer.
+class LayerNames {
+ public:
+  LayerNames(const ModelConfig& config, int index, std::vector<GgufWeightName>& all)
+      : config_(config),
+        row_(*find_gguf_architecture(config.family)),
+        family_(*find_model_family(config.family)),
+        from_("blk." + std::to_string(index) + "."),
+        to_("model.layers." + std::to_string(index) + "."),
+        hidden_(config.hidden_size),
+        queries_(std::int64_t{config.num_heads} * config.head_dim),
+        keys_(std::int64_t{config.num_kv_heads} * config.head_dim),
+        all_(all) {}
+
+  void add(LayerKind kind) {
+    const NormNames& norms = norm_names(family_.norms);
+    add_norm("attn_norm", norms.before_attention);
+    add_projections();
+    add_query_key_norms();
+    add("attn_output.weight", "self_attn.o_proj.weight", {hidden_, queries_});
+    add_norm("post_attention_norm", norms.after_attention);
+    add_norm("ffn_norm", norms.before_mlp);
+    kind.experts ? add_experts() : add_mlp();
+    add_norm("post_ffw_norm", norms.after_mlp);
   }
-  if (config.query_key_norm() == QueryKeyNorm::Head) {
-    add("attn_q_norm.weight", "self_attn.q_norm.weight", {head});
-    add("attn_k_norm.weight", "self_attn.k_norm.weight", {head});
+
+ private:
+  GgufWeightName& add(const std::string& stored, const std::string& name, std::vector<std::int64_t> shape) {
+    return all_.emplace_back(GgufWeightName{.stored = from_ + stored, .name = to_ + name, .shape = std::move(shape)});
   }
-  add("attn_output.weight", "self_attn.o_proj.weight", {hidden, queries});
-  add("ffn_norm.weight", "post_attention_layernorm.weight", {hidden});
-  add("ffn_gate.weight", "mlp.gate_proj.weight", {inner, hidden});
-  add("ffn_up.weight", "mlp.up_proj.weight", {inner, hidden});
-  add("ffn_down.weight", "mlp.down_proj.weight", {hidden, inner});
-}
+
+  void add_norm(const std::string& stored, std::string_view name, std::int64_t size = 0) {
+    if (name.empty()) return;
+    add(stored + ".weight", std::string(name) + ".weight", {size > 0 ? size : hidden_}).added =
+        family_.norms_add_one ? 1 : 0;
+  }
+
+  void add_projections() {
+    if (family_.fused_projections)
+      return void(add("attn_qkv.weight", "self_attn.qkv_proj.weight", {queries_ + 2 * keys_, hidden_}));
+    const auto add_one = [&](const std::string& stored, const std::string& name, std::int64_t rows, int heads) {
+      add(stored + ".weight", name + ".weight", {rows, hidden_}).interleaved_heads = row_.interleaved ? heads : 0;
+      if (config_.attention_bias()) add(stored + ".bias", name + ".bias", {rows});
+    };
+    add_one("attn_q", "self_attn.q_proj", queries_, config_.num_heads);
+    add_one("attn_k", "self_attn.k_proj", keys_, config_.num_kv_heads);
+    add_one("attn_v", "self_attn.v_proj", keys_, 0);
+  }
+
+  void add_query_key_norms() {
+    if (family_.query_key_norm == QueryKeyNorm::None) return;
+    const bool whole = family_.query_key_norm == QueryKeyNorm::Whole;
+    add_norm("attn_q_norm", "self_attn.q_norm", whole ? queries_ : config_.head_dim);
+    add_norm("attn_k_norm", "self_attn.k_norm", whole ? keys_ : config_.head_dim);
+  }
+
+  void add_mlp() {
+    const std::int64_t inner = config_.intermediate_size;
+    if (family_.fused_projections) {
+      add("ffn_up.weight", "mlp.gate_up_proj.weight", {2 * inner, hidden_});
+    } else {
+      add("ffn_gate.weight", "mlp.gate_proj.weight", {inner, hidden_});
+      add("ffn_up.weight", "mlp.up_proj.weight", {inner, hidden_});
+    }
+    add("ffn_down.weight", "mlp.down_proj.weight", {hidden_, inner});
+  }
+
+  void add_experts() {
+    const std::int64_t inner = config_.expert_width();
+    const auto add_all = [&](const std::string& stored, const std::string& name, std::vector<std::int64_t> shape) {
+      add(stored + "_exps.weight", "mlp.experts.*." + name + ".weight", std::move(shape)).experts = config_.num_experts;
+    };
+    add("ffn_gate_inp.weight", "mlp.gate.weight", {config_.num_experts, hidden_}).is_f32 = true;
+    add_all("ffn_gate", "gate_proj", {inner, hidden_});
+    add_all("ffn_up", "up_proj", {inner, hidden_});
+    add_all("ffn_down", "down_proj", {hidden_, inner});
+  }
+
+  const ModelConfig& config_;
+  const GgufArchitecture& row_;
+  const ModelFamily& family_;
+  std::string from_, to_;
+  std::int64_t hidden_, queries_, keys_;
+  std::vector<GgufWeightName>& all_;
+};
 
 std::string shape_text(const std::vector<std::int64_t>& shape) {
   std::string text = "[";
@@ -44,6 +103,17 @@ std::string shape_text(const std::vector<std::int64_t>& shape) {
 }
 
 }  // namespace
+
+std::string GgufWeightName::part(int index) const {
+  const std::size_t star = name.find('*');
+  return star == std::string::npos ? name : std::string(name).replace(star, 1, std::to_string(index));
+}
+
+std::vector<std::int64_t> GgufWeightName::stored_shape() const {
+  std::vector<std::int64_t> all = shape;
+  if (experts > 0) all.insert(all.begin(), experts);
+  return all;
+}
 
 std::int64_t GgufWeightName::folder_row(std::int64_t row) const {
   if (interleaved_heads == 0) return row;
@@ -55,8 +125,11 @@ std::int64_t GgufWeightName::folder_row(std::int64_t row) const {
 std::vector<GgufWeightName> gguf_weight_names(const ModelConfig& config) {
   const std::int64_t hidden = config.hidden_size, words = config.vocab_size;
   std::vector<GgufWeightName> all{{"token_embd.weight", "model.embed_tokens.weight", {words, hidden}}};
-  for (int layer = 0; layer < config.num_layers; ++layer) name_layer(config, layer, all);
-  all.push_back({"output_norm.weight", "model.norm.weight", {hidden}});
+  for (int layer = 0; layer < config.num_layers; ++layer) LayerNames(config, layer, all).add(config.layer_kind(layer));
+  all.push_back({.stored = "output_norm.weight",
+                 .name = "model.norm.weight",
+                 .shape = {hidden},
+                 .added = find_model_family(config.family)->norms_add_one ? 1.0F : 0.0F});
   if (!config.tied_head) all.push_back({"output.weight", "lm_head.weight", {words, hidden}});
   return all;
 }
@@ -64,7 +137,7 @@ std::vector<GgufWeightName> gguf_weight_names(const ModelConfig& config) {
 Result<std::vector<GgufWeight>> gguf_weights(const GgufFile& file, const ModelConfig& config, const std::string& name) {
   std::map<std::string_view, const GgufTensor*> stored;
   for (const GgufTensor& tensor : file.tensors)
-    if (tensor.name != kGgufRotaryFactors) stored.emplace(tensor.name, &tensor);
+    if (!is_gguf_rotary_tensor(tensor.name)) stored.emplace(tensor.name, &tensor);
   std::vector<std::string> problems;
   const auto problem = [&](std::string_view tensor, const std::string& what) {
     if (problems.size() < kMaxProblems) problems.push_back(name + ": tensor '" + std::string(tensor) + "' " + what);
@@ -74,9 +147,8 @@ Result<std::vector<GgufWeight>> gguf_weights(const GgufFile& file, const ModelCo
     const auto found = stored.extract(expected.stored);
     if (!found)
       problem(expected.stored, "is missing");
-    else if (found.mapped()->shape != expected.shape)
-      problem(expected.stored,
-              "has shape " + shape_text(found.mapped()->shape) + ", expected " + shape_text(expected.shape));
+    else if (const auto shape = expected.stored_shape(); found.mapped()->shape != shape)
+      problem(expected.stored, "has shape " + shape_text(found.mapped()->shape) + ", expected " + shape_text(shape));
     else
       weights.push_back({std::move(expected), found.mapped()});
   }

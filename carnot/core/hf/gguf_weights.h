@@ -1,6 +1,7 @@
 // hf/gguf_weights.h -- which tensor of a GGUF file is which weight of a model, in both directions. No LibTorch.
 #pragma once
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -10,19 +11,29 @@
 
 namespace carnot {
 
+/// A tensor of a GGUF file, and the tensors of a Hugging Face folder that are in it: one, or one of each expert.
 struct GgufWeightName {
-  std::string stored{};  ///< in the GGUF file
-  std::string name{};    ///< in a Hugging Face folder
-  std::vector<std::int64_t> shape{};
+  std::string stored{};               ///< in the GGUF file
+  std::string name{};                 ///< in the folder, with '*' for an expert's number
+  std::vector<std::int64_t> shape{};  ///< in the folder, of each
+  int experts = 0;                    ///< above 0: those of so many experts, one behind the other
   /// Above 0: the rows are those of this many heads, and within each the two halves that rotary positions combine
   /// alternate row by row in the GGUF file; Hugging Face has one half after the other.
   int interleaved_heads = 0;
+  float added = 0;      ///< to each of the folder's numbers, in float32
+  bool is_f32 = false;  ///< is stored in F32, as vectors are
 
-  /// The row of the folder's weight that is stored as row `row`.
+  int parts() const { return std::max(experts, 1); }
+  /// The name of a part in the folder.
+  std::string part(int index) const;
+  std::vector<std::int64_t> stored_shape() const;
+  /// Rows of one part.
+  std::int64_t rows() const { return shape.size() == 1 ? 1 : shape[0]; }
+  /// The row of a part that is stored as its row `row`.
   std::int64_t folder_row(std::int64_t row) const;
 };
 
-/// All weights of such a model, in the order of its layers.
+/// All weights of such a model, in the order of its layers. REQUIRES: a family of hf/gguf_architecture.h.
 std::vector<GgufWeightName> gguf_weight_names(const ModelConfig& config);
 
 struct GgufWeight {

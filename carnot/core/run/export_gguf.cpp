@@ -8,6 +8,7 @@
 #include "carnot/core/base/check.h"
 #include "carnot/core/gguf/tokenizer_settings.h"
 #include "carnot/core/hf/gguf_model.h"
+#include "carnot/core/hf/gguf_rotary.h"
 #include "carnot/core/hf/gguf_weights.h"
 #include "carnot/core/hf/model_config_file.h"
 #include "carnot/core/hf/model_files.h"
@@ -41,9 +42,21 @@ Result<FolderTokenizer> read_tokenizer(const std::filesystem::path& folder, cons
   return read;
 }
 
-const GgufBlockType* type_of(const std::vector<std::int64_t>& shape, const GgufBlockType& of_matrices) {
-  if (shape.size() == 1) return &gguf_block_type("F32");
-  return shape.back() % of_matrices.values == 0 ? &of_matrices : &gguf_block_type("F16");
+const GgufBlockType* type_of(const GgufWeightName& weight, const GgufBlockType& of_matrices) {
+  if (weight.shape.size() == 1 || weight.is_f32) return &gguf_block_type("F32");
+  return weight.shape.back() % of_matrices.values == 0 ? &of_matrices : &gguf_block_type("F16");
+}
+
+/// `parts`: the folder's tensors. Both must outlive the result.
+GgufPendingTensor pending(const GgufWeightName& weight, std::span<const at::Tensor> parts, const GgufBlockType& type) {
+  const auto read_row = [&weight, parts](std::int64_t row, std::span<float> values) {
+    const at::Tensor& part = parts[static_cast<std::size_t>(row / weight.rows())];
+    const at::Tensor rows = part.dim() == 1 ? part.unsqueeze(0) : part;
+    at::Tensor to = at::from_blob(values.data(), {rows.size(1)}, at::kFloat);
+    to.copy_(rows.select(0, weight.folder_row(row % weight.rows())));
+    if (weight.added != 0) to.add_(weight.added);
+  };
+  return {.name = weight.stored, .shape = weight.stored_shape(), .type = type_of(weight, type), .read_row = read_row};
 }
 
 }  // namespace
@@ -71,26 +84,23 @@ Status write_gguf_model(const std::filesystem::path& file, const GgufDescription
   const ModelConfig& config = description.config;
   const std::vector<GgufWeightName> names = gguf_weight_names(config);
   std::vector<TensorShape> shapes;
-  for (const GgufWeightName& weight : names) shapes.push_back({weight.name, weight.shape});
+  for (const GgufWeightName& weight : names)
+    for (int part = 0; part < weight.parts(); ++part) shapes.push_back({weight.part(part), weight.shape});
   CARNOT_ASSIGN_OR_RETURN(const auto found, find_tensors(shapes, without_copies(weights, config.tied_head), name));
   std::vector<GgufPendingTensor> tensors;
-  for (std::size_t i = 0; i < names.size(); ++i) {
-    const at::Tensor rows = found[i].dim() == 1 ? found[i].unsqueeze(0) : found[i];
-    tensors.push_back(
-        {.name = names[i].stored,
-         .shape = names[i].shape,
-         .type = type_of(names[i].shape, *description.type),
-         .read_row = [rows, &weight = names[i]](std::int64_t row, std::span<float> values) {
-           at::from_blob(values.data(), {rows.size(1)}, at::kFloat).copy_(rows.select(0, weight.folder_row(row)));
-         }});
+  std::span<const at::Tensor> rest = found;
+  for (const GgufWeightName& weight : names) {
+    const auto parts = static_cast<std::size_t>(weight.parts());
+    tensors.push_back(pending(weight, rest.first(parts), *description.type));
+    rest = rest.subspan(parts);
   }
-  const std::vector<float> factors = gguf_rotary_factors(config);
-  if (!factors.empty())
-    tensors.push_back({.name = std::string(kGgufRotaryFactors),
-                       .shape = {static_cast<std::int64_t>(factors.size())},
+  const std::vector<GgufRotaryTensor> factors = gguf_rotary_tensors(config);
+  for (const auto& [factor_name, factor_values] : factors)
+    tensors.push_back({.name = std::string(factor_name),
+                       .shape = {static_cast<std::int64_t>(factor_values.size())},
                        .type = &gguf_block_type("F32"),
-                       .read_row = [&](std::int64_t, std::span<float> values) {
-                         std::copy(factors.begin(), factors.end(), values.begin());
+                       .read_row = [&factor_values](std::int64_t, std::span<float> values) {
+                         std::copy(factor_values.begin(), factor_values.end(), values.begin());
                        }});
   return write_gguf(file, description.settings, tensors);
 }

@@ -70,14 +70,48 @@ std::map<std::string, at::Tensor> weights_of(const fs::path& folder) {
   return weights;
 }
 
+constexpr const char* kFamilies[] = {"smollm3", "gemma3", "granite", "qwen3moe",  "olmoe",
+                                     "olmo2",   "olmo3",  "phi3",    "ministral3"};
+
 TEST_F(ExportGguf, ImportedAgainIsTheSameFolderInEveryByte) {
-  for (const char* name : {"smollm", "llama3", "qwen2", "qwen3"}) {
+  std::vector<const char*> names{"smollm", "llama3", "qwen2", "qwen3"};
+  names.insert(names.end(), std::begin(kFamilies), std::end(kFamilies));
+  for (const char* name : names) {
     SCOPED_TRACE(name);
     const fs::path folder = recorded_model(name);
     const std::string bytes = exported(folder, "f32", std::string(name) + ".gguf");
     const fs::path again = import(root_ / (std::string(name) + ".gguf"), std::string(name) + "_again");
     expect_same_files(folder, again);
     EXPECT_EQ(exported(again, "f32", "twice.gguf"), bytes);
+  }
+}
+
+/// The bytes of each value and tensor that is of the architecture.
+std::map<std::string, std::string> contents_of(const GgufFile& file, const std::string& architecture) {
+  std::map<std::string, std::string> contents;
+  for (const auto& [key, value] : file.values)
+    if (key.starts_with(architecture + ".")) contents[std::string(key)] = value.bytes;
+  for (const GgufTensor& tensor : file.tensors)
+    contents[std::string(tensor.name) + " " + std::string(tensor.type->name)] = tensor.bytes;
+  return contents;
+}
+
+// Recorded by tools/golden/gguf_families.py. What an imported Q8_0 file holds is rounded to the same blocks.
+TEST_F(ExportGguf, HasTheKeysAndTensorsThatThePythonPackageWrites) {
+  for (const std::string name : kFamilies) {
+    SCOPED_TRACE(name);
+    const std::string bytes = exported(recorded_model(name), "q8_0"),
+                      recorded = read_file(recorded_path("gguf/" + name + ".gguf")).value();
+    const GgufFile file = parse_gguf(bytes, "x").value(), expected = parse_gguf(recorded, "x").value();
+    const auto architecture = std::string(expected.values.at("general.architecture").bytes);
+    EXPECT_EQ(file.tensors.size(), expected.tensors.size());
+    const auto written = contents_of(file, architecture);
+    for (const auto& [key, value] : contents_of(expected, architecture)) {
+      if (key == "olmo2.attention.sliding_window_pattern" || key == "olmo2.rope.scaling.yarn_beta_fast")
+        continue;  // the usual ones are not written
+      ASSERT_TRUE(written.contains(key)) << key;
+      EXPECT_EQ(written.at(key), value) << key;
+    }
   }
 }
 
@@ -129,7 +163,11 @@ fs::path write_random(const fs::path& folder, const ModelConfig& config, const f
   fs::create_directories(folder);
   std::vector<NamedTensor> tensors;
   for (const GgufWeightName& weight : gguf_weight_names(config))
-    tensors.push_back({weight.name, at::randn(weight.shape, at::kFloat)});
+    for (int part = 0; part < weight.parts(); ++part) {
+      const at::Tensor random = at::randn(weight.shape, at::kFloat);
+      tensors.push_back(
+          {weight.part(part), weight.added == 0 ? random : (at::randint(-512, 513, weight.shape, at::kFloat) / 256)});
+    }
   EXPECT_TRUE(write_model_tensors(folder, tensors, 1 << 30).ok());
   EXPECT_TRUE(write_file_atomically(folder / "config.json", model_config_json(config, "float32")).ok());
   for (const char* name : {"generation_config.json", "tokenizer.json", "tokenizer_config.json"})
@@ -156,6 +194,37 @@ TEST_F(ExportGguf, KeepsEachKindOfRotaryScalingAndHeadsOfAnySize) {
     exported(folder, "f32", scaling.kind + ".gguf");
     expect_same_files(folder, import(root_ / (scaling.kind + ".gguf"), scaling.kind + "_again"));
   }
+}
+
+TEST_F(ExportGguf, KeepsWhatTheFamiliesCanSay) {
+  const auto variant = [&](const char* name, auto change) {
+    SCOPED_TRACE(name);
+    const fs::path model = recorded_model(name);
+    ModelConfig config = load_model_config(model).value();
+    change(config);
+    const fs::path folder = write_random(root_ / (std::string(name) + "_random"), config, model);
+    exported(folder, "f32", "variant.gguf");
+    expect_same_files(folder, import(root_ / "variant.gguf", std::string(name) + "_again"));
+  };
+  variant("gemma3", [](ModelConfig& it) {
+    it.layers.assign(7, {.windowed = true});
+    it.layers[2].windowed = it.layers[5].windowed = false;
+    it.window_rope_theta = 20000;
+    it.tied_head = false;
+  });
+  variant("olmo3", [](ModelConfig& it) { it.layers.assign(5, {.windowed = true}); });
+  variant("phi3", [](ModelConfig& it) {
+    it.rope_scaling = {};
+    it.window = 0;
+    it.rotary_share = 1;
+  });
+  variant("ministral3", [](ModelConfig& it) {
+    it.rope_scaling = {
+        .kind = "yarn", .factor = 2, .original_max_positions = 256, .attention_factor = 0.1 * std::log(2.0) + 1};
+  });
+  variant("granite",
+          [](ModelConfig& it) { it.rope_scaling = {.kind = "llama3", .factor = 8, .original_max_positions = 8192}; });
+  variant("olmoe", [](ModelConfig& it) { it.num_experts = it.experts_per_token = 1; });
 }
 
 TEST_F(ExportGguf, HasHalvesWhereRowsAreNoWholeBlocks) {

@@ -45,27 +45,29 @@ Result<GgufModel> read_model(const fs::path& path) {
   return model;
 }
 
+/// One part of a weight; false if a number is not finite.
 template <class Number>
-bool fill(const GgufWeight& weight, Number* values) {
+bool fill(const GgufWeight& weight, int part, Number* values) {
   const GgufTensor& stored = *weight.tensor;
-  const std::int64_t rows = stored.shape.size() == 1 ? 1 : stored.shape[0], columns = stored.shape.back();
-  const std::size_t row_bytes = stored.bytes.size() / static_cast<std::size_t>(rows);
+  const std::int64_t rows = weight.name.rows(), columns = stored.shape.back();
+  const std::size_t row_bytes = stored.bytes.size() / static_cast<std::size_t>(rows * weight.name.parts());
   std::vector<float> row_values(static_cast<std::size_t>(columns));
   for (std::int64_t row = 0; row < rows; ++row) {
-    dequantize(*stored.type, stored.bytes.substr(static_cast<std::size_t>(row) * row_bytes, row_bytes), row_values);
+    const auto begin = static_cast<std::size_t>(part * rows + row) * row_bytes;
+    dequantize(*stored.type, stored.bytes.substr(begin, row_bytes), row_values);
     Number* to = values + weight.name.folder_row(row) * columns;
     for (const float value : row_values) {
-      *to = static_cast<Number>(value);
+      *to = static_cast<Number>(value - weight.name.added);
       if (!std::isfinite(static_cast<float>(*to++))) return false;
     }
   }
   return true;
 }
 
-Result<at::Tensor> make_tensor(const GgufWeight& weight, at::ScalarType type, const std::string& name) {
-  const at::Tensor tensor = at::empty(weight.tensor->shape, type);
-  const bool finite = type == at::kFloat ? fill(weight, tensor.mutable_data_ptr<float>())
-                                         : fill(weight, tensor.mutable_data_ptr<at::BFloat16>());
+Result<at::Tensor> make_tensor(const GgufWeight& weight, int part, at::ScalarType type, const std::string& name) {
+  const at::Tensor tensor = at::empty(weight.name.shape, type);
+  const bool finite = type == at::kFloat ? fill(weight, part, tensor.mutable_data_ptr<float>())
+                                         : fill(weight, part, tensor.mutable_data_ptr<at::BFloat16>());
   if (finite) return tensor;
   return Error{name + ": tensor '" + std::string(weight.tensor->name) + "' holds numbers that are not finite" +
                (type == at::kFloat ? "" : " in bfloat16") + "; expected finite weights"};
@@ -82,10 +84,11 @@ Status write_model(const GgufModel& model, const ImportOptions& options, const f
   std::vector<PendingTensor> tensors;
   for (const GgufWeight& weight : model.weights) {
     std::int64_t bytes = type == at::kFloat ? 4 : 2;
-    for (const std::int64_t size : weight.tensor->shape) bytes *= size;
-    tensors.push_back({.name = weight.name.name, .bytes = bytes, .make = [&weight, &options, type] {
-                         return make_tensor(weight, type, options.file.string());
-                       }});
+    for (const std::int64_t size : weight.name.shape) bytes *= size;
+    for (int part = 0; part < weight.name.parts(); ++part)
+      tensors.push_back({.name = weight.name.part(part), .bytes = bytes, .make = [&weight, &options, part, type] {
+                           return make_tensor(weight, part, type, options.file.string());
+                         }});
   }
   const Status written = write_model_tensors(folder, tensors, static_cast<std::int64_t>(options.shard_megabytes * 1e6));
   return written ? mark_as_export(folder) : written;

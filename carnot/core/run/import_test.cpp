@@ -35,10 +35,12 @@ class Import : public ::testing::Test {
   fs::path root_;
 };
 
-// Recorded by tools/golden/gguf_files.py.
+// Recorded by tools/golden/gguf_files.py and gguf_families.py.
 TEST_F(Import, GivesTheBitsOfTheWeightsUnderTheirHuggingFaceNames) {
-  const Json expected = Json::parse(read_file(recorded_path("gguf/expected.json")).value());
-  for (const char* name : {"smollm", "llama3", "qwen2", "qwen3"}) {
+  Json expected = Json::parse(read_file(recorded_path("gguf/expected.json")).value());
+  expected.update(Json::parse(read_file(recorded_path("gguf/families.json")).value()));
+  for (const char* name : {"smollm", "llama3", "qwen2", "qwen3", "smollm3", "gemma3", "granite", "qwen3moe", "olmoe",
+                           "olmo2", "olmo3", "phi3", "ministral3"}) {
     SCOPED_TRACE(name);
     const fs::path output = root_ / name;
     const auto done = import_model({.file = recorded(name), .output = output, .dtype = "float32"});

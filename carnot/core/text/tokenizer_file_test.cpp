@@ -81,6 +81,8 @@ TEST(TokenizerFile, OfSentencePieceStepsThatAreNotComputedAreRefusedByName) {
   EXPECT_THAT(message_with("/decoder/decoders/2/type", "Strip", marked), HasSubstr("decoder: expected Replace"));
   EXPECT_THAT(message_with("/pre_tokenizer", metaspace["pre_tokenizer"], marked),
               HasSubstr("pre_tokenizer: expected null"));
+  EXPECT_EQ(message_with("/pre_tokenizer", {{"type", "Split"}, {"pattern", {{"String", " "}}}}, marked), "accepted")
+      << "Gemma's, which finds no blanks";
   EXPECT_THAT(message_with("/pre_tokenizer", nullptr, metaspace),
               HasSubstr("pre_tokenizer.type: expected \"Metaspace\""));
   EXPECT_THAT(message_with("/pre_tokenizer/split", true, metaspace), HasSubstr("pre_tokenizer.split"));

@@ -146,12 +146,18 @@ void read_mark_decoder(const Json& decoder, TokenizerFile& file, JsonProblems& p
                      shown(decoder));
 }
 
+/// Gemma's files do, after the normaliser has replaced all blanks.
+bool splits_at_blanks(const Json& step) {
+  return type_of(step) == "Split" && member(member(step, "pattern"), "String") == " ";
+}
+
 void read_character_pipeline(const Json& json, TokenizerFile& file, JsonProblems& problems) {
   file.byte_level = false;
   read_mark_normalizer(member(json, "normalizer"), file, problems);
   const Json& pre_tokenizer = member(json, "pre_tokenizer");
   if (file.normalizer_marks_blanks) {
-    if (!pre_tokenizer.is_null()) problems.add("pre_tokenizer", "expected null, got " + shown(pre_tokenizer));
+    if (!pre_tokenizer.is_null() && !splits_at_blanks(pre_tokenizer))
+      problems.add("pre_tokenizer", "expected null, got " + shown(pre_tokenizer));
   } else if (type_of(pre_tokenizer) == "Metaspace") {
     read_metaspace(pre_tokenizer, file, problems);
   } else {
