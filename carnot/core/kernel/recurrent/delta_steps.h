@@ -24,13 +24,13 @@ struct DeltaSums {
   CARNOT_INLINE Vector<T> total(int v) const { return (part[0][v] + part[1][v]) + (part[2][v] + part[3][v]); }
 };
 
-// body(d, sums): row d adds to the sums of its number modulo kDeltaSums.
+// body(d, sums): row d adds to the sums of its number modulo kDeltaSums, rows behind the last multiple of it to the first.
 template <class T, class Body>
 CARNOT_INLINE void over_rows(int dim, DeltaSums<T>& sums, const Body& body) {
   int d = 0;
   for (; d + kDeltaSums <= dim; d += kDeltaSums)
     for (int s = 0; s < kDeltaSums; ++s) body(d + s, sums.part[s]);
-  for (; d < dim; ++d) body(d, sums.part[d % kDeltaSums]);
+  for (; d < dim; ++d) body(d, sums.part[0]);
 }
 
 // The columns' sums over rows of weight times number.
@@ -57,11 +57,12 @@ void delta_step(const DeltaStep<T>& in, const T* value, T* after, T* residual, T
     }
     DeltaSums<T> sums;
     over_rows<T>(step.dim, sums, [&](int d, Vector<T>(&sum)[kDeltaVectors]) {
+      const T key = step.key[d], query = step.query[d];
       for (int v = 0; v < kDeltaVectors; ++v) {
         const int place = d * kDeltaColumns<T> + c + v * kLanes<T>;
-        const Vector<T> state = step.decay * load(step.before + place) + step.key[d] * delta[v];
+        const Vector<T> state = step.decay * load(step.before + place) + key * delta[v];
         store(after + place, state);
-        sum[v] += step.query[d] * state;
+        sum[v] += query * state;
       }
     });
     for (int v = 0; v < kDeltaVectors; ++v) store(out + c + v * kLanes<T>, sums.total(v));
