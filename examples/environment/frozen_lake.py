@@ -2,6 +2,9 @@
 
 4x4 cells, four moves, two holes, slippery ice. The observation says the way to the goal, as the crow flies, and which
 moves lead into a hole. Recipe: examples/environment/frozen_lake.yaml
+
+For studies of where the signal belongs, `idle_words` words of demonstrated thoughts, at least, say nothing about the
+game, each part of a sentence another than usual with chance `variety`; with `plan`, a thought ends with the move.
 """
 import os
 import random
@@ -13,6 +16,8 @@ from carnot_environment import Environment, Reply, serve  # noqa: E402
 SIZE = 4
 MOVES = {"Left": (0, -1), "Down": (1, 0), "Right": (0, 1), "Up": (-1, 0)}
 SIDES = {"Left": ("Up", "Down"), "Right": ("Up", "Down"), "Up": ("Left", "Right"), "Down": ("Left", "Right")}
+IDLE = (("Now", "So", "Well", "Then"), ("morning", "wind", "sky", "air"), ("feels", "seems", "looks", "stays"),
+        ("calm", "cold", "bright", "quiet"), ("today", "again", "still", "outside"))
 CELLS = [(row, column) for row in range(SIZE) for column in range(SIZE)]
 
 
@@ -39,8 +44,14 @@ class FrozenLake(Environment):
     max_turns, max_response_tokens = 8, 12
     replay = True  # slips are drawn from the task's seed
 
-    def __init__(self, success_rate=0.8, careless=0.5, holes=2):
+    def __init__(self, success_rate=0.8, careless=0.5, holes=2, idle_words=0, variety=0.3, plan=False):
         self.success_rate, self.careless, self.num_holes = success_rate, careless, holes
+        self.sentences, self.variety, self.plan = -(-idle_words // len(IDLE)), variety, plan
+        self.max_response_tokens += self.sentences * len(IDLE) + 2 * plan
+        if idle_words:
+            self.tokenizer_words += tuple(word for part in IDLE for word in part)
+        if plan:
+            self.tokenizer_words += ("plan",)
 
     def reset(self, task):
         self.ice = random.Random(task.seed)
@@ -76,7 +87,11 @@ class FrozenLake(Environment):
         moves = self.demonstrator.sample(list(MOVES), len(MOVES))
         best = min(moves, key=lambda action: self.distance.get(moved(self.player, action), len(CELLS)))
         action = moves[0] if self.demonstrator.random() < self.careless else best
-        return f"<think>{self.near_holes()}</think><answer>{action}</answer>"
+        thought = [self.near_holes()] + [self.idle_word(part) for _ in range(self.sentences) for part in IDLE]
+        return f"<think>{' '.join(thought + ['plan', action] * self.plan)}</think><answer>{action}</answer>"
+
+    def idle_word(self, part):
+        return self.demonstrator.choice(part[1:]) if self.demonstrator.random() < self.variety else part[0]
 
 
 serve(FrozenLake)

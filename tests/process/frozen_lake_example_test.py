@@ -79,6 +79,19 @@ class FrozenLakeExample(unittest.TestCase):
                 for observation, said in lake.play(seed + 1, seed)[0]:
                     self.assertTrue(said.startswith("<think>" + observation[observation.index("holes"):] + "</think>"), said)
 
+    def test_idle_words_and_a_plan_follow_what_is_noted_and_leave_the_way_of_careful_play(self):
+        plain, idle = self.lake(success_rate=1, careless=0), self.lake(success_rate=1, careless=0, idle_words=12, plan=True)
+        self.assertGreaterEqual(idle.hello["max_response_tokens"] - plain.hello["max_response_tokens"], 15)
+        for seed in range(20):
+            observation = idle.reset(1, seed)
+            words = idle.demonstrate(1, observation).split("<")[1].split(">")[1].split()
+            noted = observation[observation.index("holes"):].split()
+            self.assertEqual(words[:len(noted)], noted)
+            self.assertEqual(len(words), len(noted) + 15 + 2)
+            self.assertEqual(words[-2], "plan")
+            self.assertTrue(idle.demonstrate(1, observation).endswith("</answer>"))
+            self.assertTrue(idle.play(2, seed)[1].get("success"))
+
     def test_careless_demonstrations_and_slippery_ice_fail_more_often(self):
         def successes(**settings):
             lake = self.lake(**settings)
