@@ -46,7 +46,7 @@ struct SegmentStatistics {
   T maximum, sum, product;
 };
 
-/// Columns of a panel of a state of the gated delta rule (kernel/recurrent/gated_delta.h): one or two cache lines.
+/// Columns of a panel of a state of the gated delta rule (kernel/recurrent/gated_delta.h): two cache lines.
 template <class T>
 inline constexpr int kDeltaColumns = 128 / static_cast<int>(sizeof(T));
 /// Rows of queries and keys, and of their gradients, are as long as the next multiple of this, with zeros at the end.
