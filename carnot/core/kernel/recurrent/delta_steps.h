@@ -24,7 +24,8 @@ struct DeltaSums {
   CARNOT_INLINE Vector<T> total(int v) const { return (part[0][v] + part[1][v]) + (part[2][v] + part[3][v]); }
 };
 
-// body(d, sums): row d adds to the sums of its number modulo kDeltaSums, rows behind the last multiple of it to the first.
+// body(d, sums): row d adds to the sums of its number modulo kDeltaSums, rows behind the last multiple of it to the
+// first.
 template <class T, class Body>
 CARNOT_INLINE void over_rows(int dim, DeltaSums<T>& sums, const Body& body) {
   int d = 0;
@@ -101,58 +102,48 @@ CARNOT_INLINE T delta_column_gradients(const DeltaStep<T>& step, const T* residu
   return lane_sum<T>(output_sum);
 }
 
-// Rows of a state side by side, so that what they share is loaded once.
-constexpr int kDeltaRows = 2;
-
-// Replaces the gradients of `Rows` rows of the state, from row d on. By row, products that are summed over columns:
-// dquery = before^T dout, dkey = dafter^T delta + before^T dfound.
-template <int Rows, class T>
-CARNOT_INLINE void delta_rows_backward(const DeltaStep<T>& step, const DeltaColumnGradients<T>& columns, int d,
-                                       T* dstate, Vector<T>* dquery, Vector<T>* dkey, Vector<T> (&ddecay)[kDeltaRows]) {
-  Vector<T> query_sum[Rows] = {}, key_sum[Rows] = {};
+// Replaces the gradient of row d of the state. Products that are summed over columns: dquery = before^T dout, dkey =
+// dafter^T delta + before^T dfound.
+template <class T>
+CARNOT_INLINE void delta_row_backward(const DeltaStep<T>& step, const DeltaColumnGradients<T>& columns, int d,
+                                      T* dstate, Vector<T>& dquery, Vector<T>& dkey, Vector<T>& ddecay) {
+  const T query = step.query[d], key = step.key[d];
+  Vector<T> query_sum{}, key_sum{};
   for (int column = 0; column < kDeltaColumns<T>; column += kLanes<T>) {
-    const Vector<T> dout = load(columns.dout + column), delta = load(columns.delta + column);
-    const Vector<T> drecalled = load(columns.drecalled + column), dfound = load(columns.dfound + column);
-    for (int r = 0; r < Rows; ++r) {
-      const int place = (d + r) * kDeltaColumns<T> + column;
-      const Vector<T> before = load(step.before + place), dafter = load(dstate + place);
-      query_sum[r] += before * dout;
-      key_sum[r] += dafter * delta;
-      key_sum[r] += before * dfound;
-      Vector<T> ddecayed = dafter + step.query[d + r] * dout;
-      ddecayed += step.key[d + r] * drecalled;
-      ddecay[r] += before * ddecayed;
-      store(dstate + place, step.decay * ddecayed);
-    }
+    const int place = d * kDeltaColumns<T> + column;
+    const Vector<T> before = load(step.before + place), dafter = load(dstate + place);
+    const Vector<T> dout = load(columns.dout + column);
+    query_sum += before * dout;
+    key_sum += dafter * load(columns.delta + column);
+    key_sum += before * load(columns.dfound + column);
+    Vector<T> ddecayed = dafter + query * dout;
+    ddecayed += key * load(columns.drecalled + column);
+    ddecay += before * ddecayed;
+    store(dstate + place, step.decay * ddecayed);
   }
-  for (int r = 0; r < Rows; ++r) {
-    dquery[r] = query_sum[r];
-    dkey[r] = key_sum[r];
-  }
+  dquery = query_sum;
+  dkey = key_sum;
 }
 
 template <class T>
 void delta_step_backward(const DeltaStep<T>& in, const T* residual, const T* dout, T* dstate, T* dvalue,
                          const DeltaStepSums<T>& sums) {
   constexpr int kL = kLanes<T>;
-  static_assert(kDeltaPadding % kL == 0 && kL % kDeltaRows == 0);
+  static_assert(kDeltaPadding % kL == 0);
   const DeltaStep<T> step = in;
   DeltaColumnGradients<T> columns;
   const T written = delta_column_gradients(step, residual, dout, dstate, dvalue, sums.beta, columns);
-  Vector<T> ddecay[kDeltaRows] = {};
+  Vector<T> ddecay{};
   for (int first = 0; first < step.dim; first += kL) {
     Vector<T> dquery[kL] = {}, dkey[kL] = {};
-    const int rows = step.dim - first < kL ? step.dim - first : kL;
-    int i = 0;
-    for (; i + kDeltaRows <= rows; i += kDeltaRows)
-      delta_rows_backward<kDeltaRows>(step, columns, first + i, dstate, dquery + i, dkey + i, ddecay);
-    for (; i < rows; ++i) delta_rows_backward<1>(step, columns, first + i, dstate, dquery + i, dkey + i, ddecay);
+    for (int i = 0; i < kL && first + i < step.dim; ++i)
+      delta_row_backward(step, columns, first + i, dstate, dquery[i], dkey[i], ddecay);
     // after = decay before + key delta^T: the second part's share of dquery, and what dout adds to dkey.
     const Vector<T> from_state = step.decay * lane_sums<T>(dquery), from_step = written * load(step.key + first);
     store(sums.query + first, load(sums.query + first) + from_state + from_step);
     store(sums.key + first, load(sums.key + first) + lane_sums<T>(dkey) + written * load(step.query + first));
   }
-  *sums.decay += lane_sum<T>(ddecay[0] + ddecay[1]);
+  *sums.decay += lane_sum<T>(ddecay);
 }
 
 }  // namespace

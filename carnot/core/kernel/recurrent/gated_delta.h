@@ -69,7 +69,8 @@ template <class S>
 void gated_delta_forward(const GatedDeltaLayer<Computed<S>>& layer, const GatedDeltaInput<S>& in,
                          std::span<const RecurrentRows> sequences, std::span<Computed<S>* const> states, S* out);
 
-/// Gradients of the above without states. Computes states again, from every kSegmentRows-th row at least.
+/// Gradients of the above without states. Computes states again, from every kSegmentRows-th row at least. Parallel over
+/// trees and key heads; a thread keeps, for its largest tree, two keys of each row and a head's state of each segment.
 template <class S>
 void gated_delta_backward(const GatedDeltaLayer<Computed<S>>& layer, const GatedDeltaInput<S>& in,
                           std::span<const RecurrentRows> sequences, const S* dout,
