@@ -118,8 +118,9 @@ class FamilyModel(Model):
                "num_experts": writer.add_expert_count, "num_experts_per_tok": writer.add_expert_used_count,
                "moe_intermediate_size": writer.add_expert_feed_forward_length,
                "sliding_window": writer.add_sliding_window, "rope_local_base_freq": writer.add_rope_freq_base_swa}
-        for key in add.keys() & shape.keys():
-            add[key](shape[key])
+        for key, write in add.items():
+            if key in shape:
+                write(shape[key])
         if scaling.get("rope_type") == "linear":
             writer.add_rope_scaling_type(gguf.RopeScalingType.LINEAR)
             writer.add_rope_scaling_factor(scaling["factor"])
