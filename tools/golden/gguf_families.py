@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Records small random models of the families beyond Llama and Qwen as GGUF files, for tests/recorded/gguf/.
+"""Records small random models of the families beyond Llama and Qwen as GGUF files, for tests/recorded/gguf/; two also
+for tests/fuzz.
 
 Run from the repository root with what gguf_files.py needs:
     python3 tools/golden/gguf_families.py
@@ -11,11 +12,12 @@ families.json     for each file what expected.json has (gguf_files.py).
 import hashlib
 import json
 import math
+import shutil
 
 import gguf
 import numpy as np
 from gguf import GGMLQuantizationType as Type
-from gguf_files import ROOT, Model, add_byte_level, finish, ids_of, permuted, tokenizer_file
+from gguf_files import CORPUS, ROOT, Model, add_byte_level, finish, ids_of, permuted, tokenizer_file
 
 LLAMA3_SPLIT = (r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|"
                 r"\s*[\r\n]+|\s+(?!\S)|\s+")
@@ -116,8 +118,9 @@ class FamilyModel(Model):
                "num_experts": writer.add_expert_count, "num_experts_per_tok": writer.add_expert_used_count,
                "moe_intermediate_size": writer.add_expert_feed_forward_length,
                "sliding_window": writer.add_sliding_window, "rope_local_base_freq": writer.add_rope_freq_base_swa}
-        for key in add.keys() & shape.keys():
-            add[key](shape[key])
+        for key, write in add.items():
+            if key in shape:
+                write(shape[key])
         if scaling.get("rope_type") == "linear":
             writer.add_rope_scaling_type(gguf.RopeScalingType.LINEAR)
             writer.add_rope_scaling_factor(scaling["factor"])
@@ -180,6 +183,8 @@ def record_families(generator):
 
 def main():
     recorded = record_families(np.random.default_rng(9))
+    for name in ("phi3", "qwen3moe"):
+        shutil.copy(ROOT / f"{name}.gguf", CORPUS)
     lines = [json.dumps(name) + ": " + json.dumps(one) for name, one in recorded.items()]
     (ROOT / "families.json").write_text("{" + ",\n".join(lines) + "}\n")
 
