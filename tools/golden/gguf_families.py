@@ -48,6 +48,8 @@ FAMILIES = {  # the architecture, and how its files differ from Llama's; values 
                        rope_parameters=dict(rope_type="yarn", factor=16.0, original_max_position_embeddings=32,
                                             mscale=1.0, mscale_all_dim=1.0, llama_4_scaling_beta=0.125,
                                             rope_theta=100000.0)),
+    "lfm2": dict(architecture="lfm2", num_hidden_layers=3, norm_eps=1e-5, conv_L_cache=3, block_auto_adjust_ff_dim=False,
+                 layer_types=["conv", "full_attention", "conv"]),
 }
 CONVERSION = {"architecture", "norms", "head_norms", "whole_norms", "added", "permuted", "fused"}  # not of config.json
 
@@ -87,6 +89,30 @@ def family_weights(how, shape):
         yield "lm_head", (shape["vocab_size"], hidden), 0
 
 
+def lfm2_weights(shape):
+    hidden, inner, head = shape["hidden_size"], shape["intermediate_size"], shape["head_dim"]
+    keys = shape["num_key_value_heads"] * head
+    yield "model.embed_tokens", (shape["vocab_size"], hidden), 0
+    for i, kind in enumerate(shape["layer_types"]):
+        layer = f"model.layers.{i}."
+        yield layer + "operator_norm", (hidden,), 0
+        if kind == "conv":
+            yield layer + "conv.conv", (hidden, shape["conv_L_cache"]), 0
+            yield layer + "conv.in_proj", (3 * hidden, hidden), 0
+            yield layer + "conv.out_proj", (hidden, hidden), 0
+        else:
+            yield layer + "self_attn.q_proj", (hidden, hidden), 0
+            yield layer + "self_attn.k_proj", (keys, hidden), 0
+            yield layer + "self_attn.v_proj", (keys, hidden), 0
+            yield layer + "self_attn.q_layernorm", (head,), 0
+            yield layer + "self_attn.k_layernorm", (head,), 0
+            yield layer + "self_attn.out_proj", (hidden, hidden), 0
+        yield layer + "ffn_norm", (hidden,), 0
+        for name in ("w1", "w3", "w2"):
+            yield layer + "feed_forward." + name, (hidden, inner) if name == "w2" else (inner, hidden), 0
+    yield "model.embedding_norm", (hidden,), 0
+
+
 class FamilyModel(Model):
     """Names of tensors are those of the package gguf."""
 
@@ -94,8 +120,9 @@ class FamilyModel(Model):
         architecture = next(one for one, name in gguf.MODEL_ARCH_NAMES.items() if name == self.architecture)
         names = gguf.get_tensor_name_map(architecture, self.shape["num_hidden_layers"])
         experts = {}
-        for name, size, heads in family_weights(how, self.shape):
-            kind = Type.F32 if len(size) == 1 or name.endswith("mlp.gate") else Type.Q8_0
+        weights = lfm2_weights(self.shape) if self.architecture == "lfm2" else family_weights(how, self.shape)
+        for name, size, heads in weights:
+            kind = Type.F32 if len(size) == 1 or name.endswith(("mlp.gate", "conv.conv")) else Type.Q8_0
             weight = self.generator.integers(-512, 513, size).astype(np.float32) / 256  # exact after 1 is added
             added = how.get("added", 0) if name.endswith("norm") else 0
             self.hashes[name + ".weight"] = hashlib.sha256(
@@ -124,6 +151,8 @@ class FamilyModel(Model):
         if scaling.get("rope_type") == "linear":
             writer.add_rope_scaling_type(gguf.RopeScalingType.LINEAR)
             writer.add_rope_scaling_factor(scaling["factor"])
+        if shape["model_type"] == "lfm2":
+            writer.add_shortconv_l_cache(shape["conv_L_cache"])
         if shape["model_type"] == "olmo3":
             writer.add_sliding_window_pattern([(i + 1) % 4 != 0 for i in range(shape["num_hidden_layers"])])
             writer.add_rope_scaling_yarn_beta_fast(32.0)
@@ -163,12 +192,12 @@ def record_family(name, generator, file, pre):
 
 def record_families(generator):
     """Each with the pre-tokenizer that its published files have, or one that llama.cpp treats alike."""
-    split = {"smollm3": LLAMA3_SPLIT, "olmo2": LLAMA3_SPLIT, "olmo3": LLAMA3_SPLIT, "phi3": GPT4O_SPLIT}
+    split = {"smollm3": LLAMA3_SPLIT, "lfm2": LLAMA3_SPLIT, "olmo2": LLAMA3_SPLIT, "olmo3": LLAMA3_SPLIT, "phi3": GPT4O_SPLIT}
     names = {"smollm3": "smaug-bpe", "granite": "refact", "olmoe": "olmo", "olmo2": "dbrx", "olmo3": "dbrx",
-             "phi3": "gpt-4o"}
+             "phi3": "gpt-4o", "lfm2": "lfm2"}
     recorded = {}
     for name in FAMILIES:
-        file = tokenizer_file("trained", ignore_merges=False)
+        file = tokenizer_file("trained", ignore_merges=name == "lfm2")
         if name in names:
             file["normalizer"] = {"type": "NFC"} if names[name] == "olmo" else None
             byte_level = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True, "use_regex": name not in split}

@@ -167,7 +167,9 @@ class Model:
         writer.add_embedding_length(shape["hidden_size"])
         writer.add_feed_forward_length(shape["intermediate_size"])
         writer.add_head_count(shape["num_attention_heads"])
-        writer.add_head_count_kv(shape["num_key_value_heads"])
+        kinds = shape.get("layer_types", [])
+        heads = [shape["num_key_value_heads"] if kind == "full_attention" else 0 for kind in kinds]
+        writer.add_head_count_kv(heads if "conv" in kinds else shape["num_key_value_heads"])
         writer.add_layer_norm_rms_eps(shape["rms_norm_eps"])
         writer.add_rope_freq_base(shape["rope_theta"])
         if shape["head_dim"] != shape["hidden_size"] // shape["num_attention_heads"]:

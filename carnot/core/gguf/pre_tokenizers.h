@@ -39,6 +39,7 @@ inline constexpr GgufPreTokenizer kGgufPreTokenizers[] = {
     {.name = "olmo", .compose = true},
     {.name = "qwen2", .pattern = kQwen2Pattern, .compose = true},
     {.name = "llama-bpe", .pattern = kLlama3Pattern, .ignore_merges = true, .begins_texts = true},
+    {.name = "lfm2", .pattern = kLlama3Pattern, .ignore_merges = true, .begins_texts = true},
     {.name = "dbrx", .pattern = kLlama3Pattern},
     {.name = "smaug-bpe", .pattern = kLlama3Pattern},
     {.name = "gpt-4o", .pattern = kGpt4oPattern},

@@ -7,6 +7,7 @@
 #include "carnot/core/base/strings.h"
 #include "carnot/core/hf/adapter_config.h"
 #include "carnot/core/hf/base_model.h"
+#include "carnot/core/hf/names_in_files.h"
 #include "carnot/core/hf/safetensors.h"
 #include "carnot/core/hf/weights.h"
 

@@ -18,6 +18,8 @@ constexpr std::string_view kTurnKeys[] = {"attention.sliding_window_pattern", "r
 constexpr std::string_view kScaleKeys[] = {"attention.scale", "embedding_scale", "logit_scale", "residual_scale"};
 constexpr std::string_view kGrowthKeys[] = {"attention.temperature_scale", "rope.scaling.yarn_log_multiplier"};
 
+constexpr std::string_view kConvolutionKeys[] = {"shortconv.l_cache"};
+
 constexpr GgufArchitecture kArchitectures[] = {
     {.family = "llama", .name = "llama", .interleaved = true, .frequency_factors = true},
     {.family = "mistral", .name = "llama", .interleaved = true, .frequency_factors = true},
@@ -41,6 +43,7 @@ constexpr GgufArchitecture kArchitectures[] = {
      .full_width = true,
      .keys = kTurnKeys},
     {.family = "phi3", .name = "phi3", .windows = GgufWindows::Every, .full_width = true},
+    {.family = "lfm2", .name = "lfm2", .final_norm = "token_embd_norm", .full_width = true, .keys = kConvolutionKeys},
     {.family = "ministral3", .name = "mistral3", .interleaved = true, .frequency_factors = true, .keys = kGrowthKeys},
 };
 

@@ -129,11 +129,42 @@ void read_windows(GgufKeyReader& read, ModelConfig& config) {
   }
 }
 
+constexpr const char* kKeyHeads = "attention.head_count_kv";
+constexpr const char* kTaps = "shortconv.l_cache";
+
+/// Layers without heads of keys have a short convolution.
+void read_convolutions(GgufKeyReader& read, ModelConfig& config) {
+  read.require(kTaps);
+  config.convolution_width = read.count(kTaps, 0);
+  if (config.num_layers > kMaxModelLayers) return;
+  std::vector<LayerKind> kinds = kinds_of(config);
+  const auto heads = read.metadata().integers(read.key(kKeyHeads)).value_or(std::vector<std::int64_t>());
+  const std::int64_t most = heads.empty() ? 0 : *std::max_element(heads.begin(), heads.end());
+  const bool uniform =
+      std::all_of(heads.begin(), heads.end(), [&](std::int64_t count) { return count == 0 || count == most; });
+  if (heads.size() != kinds.size() || !uniform || most < 1 || most > kMaxModelSize)
+    return read.problem(kKeyHeads,
+                        "expected 0 or one same number for each of " + std::to_string(kinds.size()) + " layers");
+  config.num_kv_heads = static_cast<int>(most);
+  for (std::size_t i = 0; i < kinds.size(); ++i) kinds[i].convolution = heads[i] == 0;
+  set_layers(std::move(kinds), config);
+}
+
+void write_convolutions(GgufKeyWriter& write, const ModelConfig& config) {
+  write.count(kTaps, config.convolution_width);
+  std::vector<std::int32_t> heads;
+  for (const LayerKind& kind : kinds_of(config)) heads.push_back(kind.convolution ? 0 : config.num_kv_heads);
+  write.set(kKeyHeads, heads);
+}
+
 void read_shape(GgufKeyReader& read, ModelConfig& config) {
+  const bool convolutions = read.row().has(kTaps);
   for (const SizeKey& size : kSizes) {
+    if (convolutions && size.ending == kKeyHeads) continue;
     if (size.otherwise == nullptr) read.require(size.ending);
     config.*size.member = read.count(size.ending, size.otherwise == nullptr ? 0 : size.otherwise(config));
   }
+  if (convolutions) read_convolutions(read, config);
   read.require("attention.layer_norm_rms_epsilon");
   config.rms_norm_epsilon = read.number("attention.layer_norm_rms_epsilon", 0);
   read.only("attention.value_length", config.head_dim, ", the size of keys");
@@ -270,6 +301,7 @@ void add_model(const ModelConfig& config, const std::string& name, GgufSettings&
   write.count("attention.value_length", config.head_dim);
   write.number("attention.layer_norm_rms_epsilon", config.rms_norm_epsilon);
   write.count("vocab_size", config.vocab_size);
+  if (row->has(kTaps)) write_convolutions(write, config);
   check_demands(write, config);
   write_experts(write, config);
   write_layers(write, config);

@@ -106,6 +106,12 @@ TEST(GgufModel, OfAnotherFamilyWithWhatIsNotComputedIsRefusedByName) {
               HasSubstr("rope_factors_short.weight: expected 4 numbers"));
   EXPECT_THAT(with("phi3", "phi3.rope.scaling.type", "yarn"), HasSubstr("expected \"none\" or \"longrope\""));
   EXPECT_THAT(with("granite", "granite.attention.temperature_scale", 1U), HasSubstr("is not known"));
+  using Heads = std::vector<std::int32_t>;
+  EXPECT_THAT(with("lfm2", "lfm2.attention.head_count_kv", Heads{0, 2}),
+              HasSubstr("expected 0 or one same number for each of 3 layers"));
+  EXPECT_THAT(with("lfm2", "lfm2.attention.head_count_kv", Heads{1, 2, 0}), HasSubstr("expected 0 or one same"));
+  EXPECT_THAT(with("lfm2", "lfm2.attention.head_count_kv", Heads{0, 2, 2}),
+              HasSubstr("'blk.2.attn_k.weight' is missing"));
 }
 
 /// What add_model() cannot say of a recorded shape that `change` changes.

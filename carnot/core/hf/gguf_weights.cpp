@@ -5,6 +5,7 @@
 #include "carnot/core/base/limits.h"
 #include "carnot/core/hf/gguf_architecture.h"
 #include "carnot/core/hf/gguf_rotary.h"
+#include "carnot/core/hf/names_in_files.h"
 #include "carnot/core/nn/layer_plan.h"
 
 namespace carnot {
@@ -27,9 +28,7 @@ class LayerNames {
   void add(LayerKind kind) {
     const NormNames& norms = norm_names(family_.norms);
     add_norm("attn_norm", norms.before_attention);
-    add_projections();
-    add_query_key_norms();
-    add("attn_output.weight", "self_attn.o_proj.weight", {hidden_, queries_});
+    kind.convolution ? add_convolution() : add_attention();
     add_norm("post_attention_norm", norms.after_attention);
     add_norm("ffn_norm", norms.before_mlp);
     kind.experts ? add_experts() : add_mlp();
@@ -45,6 +44,18 @@ class LayerNames {
     if (name.empty()) return;
     add(stored + ".weight", std::string(name) + ".weight", {size > 0 ? size : hidden_}).added =
         family_.norms_add_one ? 1 : 0;
+  }
+
+  void add_attention() {
+    add_projections();
+    add_query_key_norms();
+    add("attn_output.weight", "self_attn.o_proj.weight", {hidden_, queries_});
+  }
+
+  void add_convolution() {
+    add("shortconv.conv.weight", "conv.conv.weight", {hidden_, 1, config_.convolution_width}).is_f32 = true;
+    add("shortconv.in_proj.weight", "conv.in_proj.weight", {3 * hidden_, hidden_});
+    add("shortconv.out_proj.weight", "conv.o_proj.weight", {hidden_, hidden_});
   }
 
   void add_projections() {
@@ -111,6 +122,7 @@ std::string GgufWeightName::part(int index) const {
 
 std::vector<std::int64_t> GgufWeightName::stored_shape() const {
   std::vector<std::int64_t> all = shape;
+  if (all.size() == 3) all.erase(all.begin() + 1);
   if (experts > 0) all.insert(all.begin(), experts);
   return all;
 }
@@ -126,11 +138,12 @@ std::vector<GgufWeightName> gguf_weight_names(const ModelConfig& config) {
   const std::int64_t hidden = config.hidden_size, words = config.vocab_size;
   std::vector<GgufWeightName> all{{"token_embd.weight", "model.embed_tokens.weight", {words, hidden}}};
   for (int layer = 0; layer < config.num_layers; ++layer) LayerNames(config, layer, all).add(config.layer_kind(layer));
-  all.push_back({.stored = "output_norm.weight",
+  all.push_back({.stored = std::string(find_gguf_architecture(config.family)->final_norm) + ".weight",
                  .name = "model.norm.weight",
                  .shape = {hidden},
                  .added = find_model_family(config.family)->norms_add_one ? 1.0F : 0.0F});
   if (!config.tied_head) all.push_back({"output.weight", "lm_head.weight", {words, hidden}});
+  for (GgufWeightName& weight : all) weight.name = name_in_files(*find_model_family(config.family), weight.name);
   return all;
 }
 

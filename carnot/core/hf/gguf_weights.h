@@ -26,6 +26,7 @@ struct GgufWeightName {
   int parts() const { return std::max(experts, 1); }
   /// The name of a part in the folder.
   std::string part(int index) const;
+  /// Without the middle one of three sizes, a convolution's 1.
   std::vector<std::int64_t> stored_shape() const;
   /// Rows of one part.
   std::int64_t rows() const { return shape.size() == 1 ? 1 : shape[0]; }

@@ -13,6 +13,7 @@
 #include "carnot/core/base/log.h"
 #include "carnot/core/base/strings.h"
 #include "carnot/core/hf/model_config_file.h"
+#include "carnot/core/hf/names_in_files.h"
 #include "carnot/core/hf/safetensors.h"
 #include "carnot/core/hf/text_part.h"
 
@@ -27,13 +28,6 @@ constexpr FusedProjection kFusedProjections[] = {{"q_proj", "qkv_proj"},
                                                  {"v_proj", "qkv_proj"},
                                                  {"gate_proj", "gate_up_proj"},
                                                  {"up_proj", "gate_up_proj"}};
-
-/// The name with the first part of it replaced that is followed by a dot.
-std::optional<std::string> with_part(const std::string& name, std::string_view part, std::string_view by) {
-  const std::size_t found = name.find(std::string(part) + ".");
-  if (found == std::string::npos) return std::nullopt;
-  return name.substr(0, found) + std::string(by) + name.substr(found + part.size());
-}
 
 /// "model.layers.0.self_attn.qkv_proj.weight" for "model.layers.0.self_attn.q_proj.weight".
 std::string fused(const std::string& name) {
@@ -62,12 +56,6 @@ std::string_view fused_name(std::string_view projection) {
   for (const FusedProjection& fused : kFusedProjections)
     if (fused.name == projection) return fused.whole;
   return {};
-}
-
-std::string name_in_files(const ModelFamily& family, const std::string& name) {
-  for (const auto& [ours, theirs] : family.names_in_files)
-    if (const auto renamed = with_part(name, ours, theirs)) return *renamed;
-  return name;
 }
 
 std::vector<StoredWeight> stored_weights(const Model& model) {

@@ -19,9 +19,6 @@ struct TensorShape {
 Result<std::vector<at::Tensor>> find_tensors(const std::vector<TensorShape>& wanted,
                                              const std::vector<NamedTensor>& from, const std::string& where);
 
-/// A weight's or adapter's name in the family's files.
-std::string name_in_files(const ModelFamily& family, const std::string& name);
-
 /// One tensor of a Hugging Face file: a weight of the model, or several of the same width, one behind the other, as
 /// ModelFamily::fused_projections says.
 struct StoredWeight {

@@ -11,6 +11,7 @@
 #include "carnot/core/hf/model_config_file.h"
 #include "carnot/core/hf/model_files.h"
 #include "carnot/core/hf/safetensors.h"
+#include "carnot/core/hf/text_part.h"
 #include "carnot/core/hf/weights.h"
 #include "carnot/core/run/checkpoint_folder.h"
 #include "carnot/core/run/export_gguf.h"
@@ -145,7 +146,7 @@ Result<std::string> export_gguf(const fs::path& source, const ExportPlace& place
   if (!problems.empty()) return join_errors(problems);
   CARNOT_ASSIGN_OR_RETURN(const auto weights, exported_weights(source, options));
   CARNOT_RETURN_IF_ERROR(make_folder(output->parent_path()));
-  CARNOT_RETURN_IF_ERROR(write_gguf_model(*output, *description, weights, source.string()));
+  CARNOT_RETURN_IF_ERROR(write_gguf_model(*output, *description, text_part(weights).tensors, source.string()));
   return source.string() + " is exported to " + output->string() + "\n";
 }
 

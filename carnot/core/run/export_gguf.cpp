@@ -51,7 +51,7 @@ const GgufBlockType* type_of(const GgufWeightName& weight, const GgufBlockType& 
 GgufPendingTensor pending(const GgufWeightName& weight, std::span<const at::Tensor> parts, const GgufBlockType& type) {
   const auto read_row = [&weight, parts](std::int64_t row, std::span<float> values) {
     const at::Tensor& part = parts[static_cast<std::size_t>(row / weight.rows())];
-    const at::Tensor rows = part.dim() == 1 ? part.unsqueeze(0) : part;
+    const at::Tensor rows = part.dim() == 1 ? part.unsqueeze(0) : part.flatten(1);
     at::Tensor to = at::from_blob(values.data(), {rows.size(1)}, at::kFloat);
     to.copy_(rows.select(0, weight.folder_row(row % weight.rows())));
     if (weight.added != 0) to.add_(weight.added);
