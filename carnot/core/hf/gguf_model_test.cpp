@@ -29,6 +29,13 @@ struct Changed {
     numbers.push_back(std::make_unique<std::uint32_t>(value));
     file.values[key] = {.kind = GgufKind::Uint32, .bytes = {reinterpret_cast<const char*>(numbers.back().get()), 4}};
   }
+  void set(std::string_view key, const std::vector<std::int32_t>& values) {
+    lists.push_back(values);
+    file.values[key] = {.kind = GgufKind::Array,
+                        .element = GgufKind::Int32,
+                        .count = values.size(),
+                        .bytes = {reinterpret_cast<const char*>(lists.back().data()), 4 * values.size()}};
+  }
   std::string message() const {
     const auto config = gguf_model_config(file, "x.gguf");
     if (!config) return config.error().message;
@@ -39,6 +46,7 @@ struct Changed {
   std::string bytes;
   GgufFile file;
   std::vector<std::unique_ptr<std::uint32_t>> numbers{};
+  std::vector<std::vector<std::int32_t>> lists{};
 };
 
 /// Those recorded by tools/golden/gguf_files.py and gguf_families.py.
