@@ -26,14 +26,29 @@ train: {steps: 35, groups_per_step: 16, mini_batches: 2, learning_rate: 5e-4, be
 eval: {tasks: 400}
 )";
 
-class Learning : public ::testing::TestWithParam<int> {};
-INSTANTIATE_TEST_SUITE_P(Seeds, Learning, ::testing::Values(1, 2));
+struct LearningCase {
+  std::string name{};
+  int seed = 1;
+  std::vector<std::string> model{};  ///< keys of the recipe
+};
+
+class Learning : public ::testing::TestWithParam<LearningCase> {};
+INSTANTIATE_TEST_SUITE_P(
+    Policies, Learning,
+    ::testing::Values(LearningCase{"Attention1", 1}, LearningCase{"Attention2", 2},
+                      LearningCase{"Convolutions", 1, {"model.family=lfm2"}},
+                      LearningCase{"Experts",
+                                   1,
+                                   {"model.family=qwen3_moe", "model.num_experts=4", "model.experts_per_token=2",
+                                    "model.expert_size=192", "model.normalise_top_k=true"}}),
+    [](const auto& one) { return one.param.name; });
 
 TEST_P(Learning, ReinforcementRaisesSuccessOnHeldOutQuestions) {
   const fs::path folder =
-      fs::temp_directory_path() / ("carnot_learning_" + std::to_string(::getpid()) + "_" + std::to_string(GetParam()));
-  auto recipe =
-      Recipe::parse(kRecipe, "learning.yaml", {"seed=" + std::to_string(GetParam()), "run_folder=" + folder.string()});
+      fs::temp_directory_path() / ("carnot_learning_" + std::to_string(::getpid()) + "_" + GetParam().name);
+  std::vector<std::string> keys = GetParam().model;
+  keys.insert(keys.end(), {"seed=" + std::to_string(GetParam().seed), "run_folder=" + folder.string()});
+  auto recipe = Recipe::parse(kRecipe, "learning.yaml", keys);
   ASSERT_TRUE(recipe.ok()) << recipe.error().message;
   std::ostringstream out;
   const auto end = run_training(*recipe, {.out = out});

@@ -59,6 +59,8 @@ def record(name, family, options):
     language = getattr(language, "language_model", getattr(language, "text_model", None))
     if hasattr(language.embed_tokens, "embed_scale"):  # 4, whatever it is rounded to
         language.embed_tokens.embed_scale = language.embed_tokens.embed_scale.double()
+    if hasattr(language, "rotary_emb_local"):  # 4: rounded with the weights
+        language.rotary_emb_local.inv_freq = 10000.0 ** (-torch.arange(0, TEXT["head_dim"], 2).double() / TEXT["head_dim"])
     tokens = torch.randint(3, 57, (23,), generator=generator)
     holder = type("Holder", (), {})()  # double_throughout sets the angles of model.model
     holder.model, holder.config = language, language.config

@@ -34,9 +34,10 @@ OrderedJson text_config(const OrderedJson& config) {
   const auto text = config.find("text_config");
   if (text == config.end() || !text->is_object()) return config;
   OrderedJson merged = *text;
-  for (const char* key :
-       {"bos_token_id", "eos_token_id", "pad_token_id", "tie_word_embeddings", "torch_dtype", "quantization_config"})
+  for (const char* key : {"bos_token_id", "eos_token_id", "pad_token_id", "torch_dtype", "quantization_config"})
     if (config.contains(key) && !merged.contains(key)) merged[key] = config.at(key);
+  constexpr const char* kTied = "tie_word_embeddings";
+  if (config.contains(kTied)) merged[kTied] = config.at(kTied);
   return merged;
 }
 
