@@ -26,9 +26,6 @@ std::vector<LayerKind> kinds_of(const ModelConfig& config);
 /// Lists layers only if they differ from the family's turns.
 void set_layers(std::vector<LayerKind> kinds, ModelConfig& config);
 
-/// longrope's factor of cosine and sine, as transformers computes it where config.json says nothing.
-double longrope_attention_factor(double factor, int original);
-
 /// "layer_types" of a family without windows: refused unless every layer is full attention.
 void refuse_windowed_layers(JsonObjectReader& reader);
 

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <numbers>
 
-#include "carnot/core/hf/family_keys.h"
+#include "carnot/core/hf/rotary_family_keys.h"
 
 namespace carnot {
 namespace {

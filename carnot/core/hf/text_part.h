@@ -12,7 +12,8 @@
 namespace carnot {
 
 /// The config of the text part, "text_config", completed by the keys beside it that are about the text (special tokens,
-/// dtype, quantization); of tie_word_embeddings, the one beside it holds, as in transformers 5; without "text_config", the config itself.
+/// dtype, quantization); of tie_word_embeddings, the one beside it holds, as in transformers 5; without "text_config",
+/// the config itself.
 OrderedJson text_config(const OrderedJson& config);
 
 /// A checkpoint's tensors, those of the text part by the names that they have in a text model, as transformers 4 and 5
