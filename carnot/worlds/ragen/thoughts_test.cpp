@@ -47,7 +47,7 @@ std::string first_response(const std::string& name, const std::map<std::string, 
   EXPECT_TRUE(factory->prepare(0).ok());
   const auto environment = factory->make_instance(123);
   environment->open();
-  return factory->script(*environment, 0, RandomStream(3))->respond("");
+  return factory->script(*environment, 0, RandomStream(3))->respond("").text;
 }
 
 TEST(IdleThoughts, StandBetweenWhatIsNotedAndThePlanOrInItsPlace) {
