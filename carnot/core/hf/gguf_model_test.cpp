@@ -84,7 +84,7 @@ TEST(GgufModel, WithWhatIsNotComputedIsRefusedByName) {
     return other.message();
   };
   EXPECT_EQ(with("llama.vocab_size", 700U), "read");
-  EXPECT_THAT(with("general.architecture", "gemma2"), HasSubstr("phi3 or mistral3, got 'gemma2'"));
+  EXPECT_THAT(with("general.architecture", "gemma2"), HasSubstr("phi3, lfm2 or mistral3, got 'gemma2'"));
   EXPECT_THAT(with("llama.embedding_scale", 2U), HasSubstr("llama.embedding_scale: is not known"));
   EXPECT_THAT(with("llama.expert_count", 8U), HasSubstr("mixtures of experts are not computed"));
   EXPECT_THAT(with("llama.attention.sliding_window", 128U), HasSubstr("attention over a window is not computed"));

@@ -6,7 +6,6 @@
 #include "carnot/core/base/limits.h"
 #include "carnot/core/hf/family_keys.h"
 #include "carnot/core/hf/json_object_reader.h"
-#include "carnot/core/hf/text_part.h"
 #include "carnot/core/nn/model_config.h"
 
 namespace carnot {
@@ -171,6 +170,19 @@ OrderedJson rotary_json(const RotaryScaling& scaling) {
     json["truncate"] = scaling.truncate;
   }
   return json;
+}
+
+/// Of a model with other parts, such as a vision tower: "text_config", completed by the keys beside it that are about
+/// the text. Of tie_word_embeddings, the one beside it holds, as in transformers 5.
+OrderedJson text_config(const OrderedJson& config) {
+  const auto text = config.find("text_config");
+  if (text == config.end() || !text->is_object()) return config;
+  OrderedJson merged = *text;
+  for (const char* key : {"bos_token_id", "eos_token_id", "pad_token_id", "torch_dtype", "quantization_config"})
+    if (config.contains(key) && !merged.contains(key)) merged[key] = config.at(key);
+  constexpr const char* kTied = "tie_word_embeddings";
+  if (config.contains(kTied)) merged[kTied] = config.at(kTied);
+  return merged;
 }
 
 /// Null if there is none: absent would mean the family's default.

@@ -30,17 +30,6 @@ std::string part_of(std::string_view name) {
 
 }  // namespace
 
-OrderedJson text_config(const OrderedJson& config) {
-  const auto text = config.find("text_config");
-  if (text == config.end() || !text->is_object()) return config;
-  OrderedJson merged = *text;
-  for (const char* key : {"bos_token_id", "eos_token_id", "pad_token_id", "torch_dtype", "quantization_config"})
-    if (config.contains(key) && !merged.contains(key)) merged[key] = config.at(key);
-  constexpr const char* kTied = "tie_word_embeddings";
-  if (config.contains(kTied)) merged[kTied] = config.at(kTied);
-  return merged;
-}
-
 TextPart text_part(const std::vector<NamedTensor>& tensors) {
   const bool has_parts = std::any_of(tensors.begin(), tensors.end(), [](const NamedTensor& tensor) {
     return name_in_text_model(tensor.name).has_value();

@@ -1,20 +1,12 @@
 // hf/text_part.h -- the language model inside a checkpoint that also has other parts, such as a vision tower.
-//
-// Included by sources only: it brings nlohmann/json.
 #pragma once
 
 #include <string>
 #include <vector>
 
-#include "carnot/core/base/json.h"
 #include "carnot/core/nn/model.h"
 
 namespace carnot {
-
-/// The config of the text part, "text_config", completed by the keys beside it that are about the text (special tokens,
-/// dtype, quantization); of tie_word_embeddings, the one beside it holds, as in transformers 5; without "text_config",
-/// the config itself.
-OrderedJson text_config(const OrderedJson& config);
 
 /// A checkpoint's tensors, those of the text part by the names that they have in a text model, as transformers 4 and 5
 /// write them ("language_model.model.layers...", "model.language_model.layers..."); the others are left out.
