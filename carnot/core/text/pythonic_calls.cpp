@@ -21,10 +21,10 @@ bool is_name_character(char c) {
 
 struct NamedValue {
   std::string_view text{};
-  const char* json = nullptr;
+  std::optional<bool> value{};  ///< nothing: null
 };
-constexpr NamedValue kNamedValues[] = {{"True", "true"},   {"true", "true"}, {"False", "false"},
-                                       {"false", "false"}, {"None", "null"}, {"null", "null"}};
+constexpr NamedValue kNamedValues[] = {{"True", true},   {"true", true}, {"False", false},
+                                       {"false", false}, {"None", {}},   {"null", {}}};
 
 struct Escape {
   char letter = 0, byte = 0;
@@ -95,7 +95,7 @@ class PythonReader {
     const std::size_t begin = at_;
     const std::string word = name();
     for (const NamedValue& named : kNamedValues)
-      if (named.text == word) return OrderedJson::parse(named.json);
+      if (named.text == word) return named.value ? OrderedJson(*named.value) : OrderedJson(nullptr);
     at_ = begin;
     return expected("a string, number, True, False, None, list or dict");
   }
