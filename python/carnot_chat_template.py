@@ -103,7 +103,7 @@ def variables_of(one):
 
 
 def with_tools_in_system(messages, tools):
-    """The functions as a text in the system message, for Phi-4-mini; its authors' message where there is none."""
+    """The functions as a text in the system message, for Phi-4-mini; its authors' message if there is no other."""
     if not messages or messages[0]["role"] != "system":
         messages = [{"role": "system", "content": "You are a helpful assistant with some tools."}] + messages
     text = json.dumps([tool["function"] for tool in tools], ensure_ascii=False)

@@ -56,7 +56,7 @@ def tokens_of(server, text):
 
 
 def most_likely(server, prompt):
-    """The tokens with the highest log-probabilities, and these; none where the first ends inside a character."""
+    """The tokens with the highest log-probabilities, and these; an empty list if the first ends inside a character."""
     answer = server.handle_completions(
         {"prompt": prompt, "max_tokens": 1, "temperature": 0, "cache_prompt": False, "logprobs": ALTERNATIVES})
     content = (answer["choices"][0]["logprobs"] or {"content": []})["content"]

@@ -1,7 +1,6 @@
 #include "carnot/core/hf/adapter_folder.h"
 
 #include <algorithm>
-#include <set>
 
 #include "carnot/core/base/file.h"
 #include "carnot/core/base/strings.h"
@@ -16,42 +15,25 @@ namespace {
 
 namespace fs = std::filesystem;
 
-bool ends_with_part(std::string_view name, std::string_view part) {
-  return name.ends_with(part) && (name.size() == part.size() || name[name.size() - part.size() - 1] == '.');
+/// A projection's module in the family's files: "w1" for LFM2's "gate_proj".
+std::string module_of(const ModelFamily& family, std::string_view projection) {
+  const std::string ending = "." + std::string(projection);
+  for (const auto& [ours, theirs] : family.names_in_files)
+    if (ours.ends_with(ending)) return std::string(theirs.substr(theirs.rfind('.') + 1));
+  return std::string(projection);
 }
 
-/// A projection's modules in any family's files.
-std::set<std::string> modules_of(std::string_view projection) {
-  std::set<std::string> modules{std::string(projection)};
-  for (const ModelFamily& family : model_families())
-    for (const auto& [ours, theirs] : family.names_in_files)
-      if (ends_with_part(ours, projection)) modules.emplace(theirs.substr(theirs.rfind('.') + 1));
-  return modules;
-}
-
-/// A family's.
-std::vector<std::string> modules_of(const ModelFamily& family, const std::vector<std::string>& projections) {
-  std::vector<std::string> modules;
-  for (const std::string& projection : projections) {
-    const auto renamed = std::find_if(family.names_in_files.begin(), family.names_in_files.end(),
-                                      [&](const NameInFiles& name) { return ends_with_part(name.ours, projection); });
-    modules.push_back(renamed == family.names_in_files.end()
-                          ? projection
-                          : std::string(renamed->theirs.substr(renamed->theirs.rfind('.') + 1)));
-  }
-  return modules;
-}
-
+/// Those whose modules, in any family's files, have adapters.
 std::vector<std::string> projections_of(const std::vector<NamedTensor>& tensors) {
   std::vector<std::string> found;
   for (std::string_view projection : kProjectionNames) {
-    const auto modules = modules_of(projection);
-    const auto is_of = [&](const NamedTensor& tensor) {
-      return std::any_of(modules.begin(), modules.end(), [&](const std::string& module) {
-        return tensor.name.find("." + module + ".lora_") != std::string::npos;
-      });
+    const auto has_adapters = [&](const ModelFamily& family) {
+      const std::string part = "." + module_of(family, projection) + ".lora_";
+      return std::any_of(tensors.begin(), tensors.end(),
+                         [&](const NamedTensor& tensor) { return tensor.name.find(part) != std::string::npos; });
     };
-    if (std::any_of(tensors.begin(), tensors.end(), is_of)) found.emplace_back(projection);
+    const auto families = model_families();
+    if (std::any_of(families.begin(), families.end(), has_adapters)) found.emplace_back(projection);
   }
   return found;
 }
@@ -81,7 +63,8 @@ std::vector<NamedTensor> peft_tensors(const Model& model) {
 
 std::string peft_config(const Model& model, const std::string& base_model) {
   LoraOptions lora = model.lora();
-  lora.targets = modules_of(*find_model_family(model.config().family), lora.targets);
+  const ModelFamily& family = *find_model_family(model.config().family);
+  for (std::string& target : lora.targets) target = module_of(family, target);
   return adapter_config_json(lora, base_model);
 }
 

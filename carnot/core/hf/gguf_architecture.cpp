@@ -17,7 +17,6 @@ constexpr std::string_view kExpertKeys[] = {"expert_feed_forward_length"};
 constexpr std::string_view kTurnKeys[] = {"attention.sliding_window_pattern", "rope.freq_base_swa"};
 constexpr std::string_view kScaleKeys[] = {"attention.scale", "embedding_scale", "logit_scale", "residual_scale"};
 constexpr std::string_view kGrowthKeys[] = {"attention.temperature_scale", "rope.scaling.yarn_log_multiplier"};
-
 constexpr std::string_view kConvolutionKeys[] = {"shortconv.l_cache"};
 
 constexpr GgufArchitecture kArchitectures[] = {

@@ -16,7 +16,7 @@ namespace carnot {
 /// Layers that see a window, as files can say it.
 enum class GgufWindows {
   None,   ///< none can
-  Every,  ///< all, or none where the window is 0
+  Every,  ///< all, unless the window is 0
   Turns,  ///< all but the last of so many; always some
 };
 

@@ -9,7 +9,7 @@
 
 namespace carnot {
 
-/// The name with `by` in place of the first `part` that a dot follows; nothing if there is none.
+/// The name with `by` in place of the first `part` that a dot follows; nothing without such a part.
 std::optional<std::string> with_part(const std::string& name, std::string_view part, std::string_view by);
 
 /// The name in the family's files, as ModelFamily::names_in_files says.

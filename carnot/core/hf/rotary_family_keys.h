@@ -9,7 +9,7 @@
 
 namespace carnot {
 
-/// A window in every layer. One that never closes is none.
+/// A window in every layer. One as long as the longest sequence is ignored.
 void read_mistral(JsonObjectReader& reader, const ModelFamily& family, ModelConfig& config);
 void write_mistral(const ModelConfig& config, OrderedJson& json);
 
