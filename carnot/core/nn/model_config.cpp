@@ -108,9 +108,9 @@ LayerKind ModelConfig::layer_kind(int layer) const {
 }
 
 std::int64_t ModelConfig::num_convolutions() const {
-  std::int64_t count = 0;
-  for (int layer = 0; layer < num_layers; ++layer) count += layer_kind(layer).convolution;
-  return count;
+  const int every = find_model_family(family)->attention_every;
+  if (layers.empty()) return every > 0 ? num_layers - num_layers / every : 0;
+  return std::count_if(layers.begin(), layers.end(), [](const LayerKind& kind) { return kind.convolution; });
 }
 
 std::int64_t ModelConfig::num_expert_layers() const {
