@@ -54,7 +54,9 @@ std::vector<TokenId> prompt_tokens(int length, int vocabulary) {
 class Answers {
  public:
   Answers(const Model& model, const Settings& settings, bool apart)
-      : settings_(settings), runner_(model, blocks(settings, apart)), engine_(runner_, {.max_batch_tokens = 4096}) {
+      : settings_(settings),
+        runner_(model, blocks(settings, apart), states(settings, apart)),
+        engine_(runner_, {.max_batch_tokens = 4096}) {
     const auto prompt = prompt_tokens(settings.prompt, model.config().vocab_size);
     for (int i = 0; i < (apart ? settings.answers : 1); ++i) prompts_.push_back(engine_.start(prompt));
     while (engine_.has_work()) engine_.step();
@@ -100,6 +102,8 @@ class Answers {
     const int prompt = settings.prompt / kBlockTokens + 1, answer = settings.tokens / kBlockTokens + 3;
     return prompt * (apart ? settings.answers : 1) + settings.answers * answer;
   }
+
+  static int states(const Settings& settings, bool apart) { return settings.answers + (apart ? settings.answers : 1); }
 
   const Settings& settings_;
   DecoderRunner runner_;

@@ -1,8 +1,9 @@
-// testing/hash_runner.h -- a model runner whose logits are a hash of the context, read back through the block tables.
+// testing/hash_runner.h -- a model runner whose logits are a hash of the context, read back through the block tables,
+// or from the sequences' states.
 //
 // The cache holds tokens instead of keys and values, so that any bookkeeping mistake (a shared block written, a copy
-// forgotten, a position skipped) changes the logits that follow. Header only, because this library does not link
-// LibTorch.
+// forgotten, a position skipped) changes the logits that follow. A state is the hash of the tokens that it has been
+// advanced over. Header only, because this library does not link LibTorch.
 #pragma once
 
 #include <ATen/Functions.h>
@@ -19,10 +20,15 @@
 
 namespace carnot::testing {
 
-/// Hash of a context, in 48 bits that two floats hold exactly.
+/// Hash of a context with one more token.
+inline std::uint64_t extended_hash(std::uint64_t hash, TokenId token) {
+  return random_bits({.seed = hash, .step = static_cast<std::uint64_t>(token)});
+}
+
+/// Of a context's hash, 48 bits that two floats hold exactly.
 inline std::uint64_t context_hash(std::span<const TokenId> tokens) {
   std::uint64_t hash = 0;
-  for (TokenId token : tokens) hash = random_bits({.seed = hash, .step = static_cast<std::uint64_t>(token)});
+  for (TokenId token : tokens) hash = extended_hash(hash, token);
   return hash >> 16;
 }
 
@@ -33,22 +39,22 @@ inline float hash_logit(std::uint64_t hash, int token) {
 
 class HashRunner : public ModelRunner {
  public:
-  HashRunner(int vocab_size, int num_blocks)
-      : vocab_size_(vocab_size), memory_(static_cast<std::size_t>(num_blocks) * kBlockTokens, -1) {}
+  /// With states, logits come from them, and the blocks must hold the same context.
+  HashRunner(int vocab_size, int num_blocks, int num_states = 0)
+      : vocab_size_(vocab_size),
+        memory_(static_cast<std::size_t>(num_blocks) * kBlockTokens, -1),
+        states_(static_cast<std::size_t>(num_states)) {}
 
   int vocab_size() const override { return vocab_size_; }
   int num_blocks() const override { return static_cast<int>(memory_.size()) / kBlockTokens; }
+  int num_states() const override { return static_cast<int>(states_.size()); }
 
   at::Tensor hidden(const at::Tensor& tokens_T, const at::Tensor& positions_T,
                     const std::vector<PagedRows>& sequences) override {
     const auto* tokens = tokens_T.const_data_ptr<std::int64_t>();
     const auto* positions = positions_T.const_data_ptr<std::int64_t>();
     largest_batch = std::max<int>(largest_batch, static_cast<int>(tokens_T.size(0)));
-    std::set<int> written;  // a real forward pass writes the sequences' blocks at the same time
-    for (const PagedRows& rows : sequences)
-      for (int block = rows.past / kBlockTokens; block * kBlockTokens < rows.past + rows.end - rows.begin; ++block)
-        CARNOT_CHECK(written.insert(rows.blocks[block]).second,
-                     "two sequences of one forward pass write the same block");
+    check_that_writes_are_apart(sequences);
     for (const PagedRows& rows : sequences)
       for (int row = rows.begin; row < rows.end; ++row)
         slot(rows, static_cast<int>(positions[row])) = static_cast<TokenId>(tokens[row]);
@@ -58,7 +64,9 @@ class HashRunner : public ModelRunner {
       for (int row = rows.begin; row < rows.end; ++row) {
         std::vector<TokenId> context;
         for (int p = 0; p <= rows.past + row - rows.begin; ++p) context.push_back(slot(rows, p));
-        const std::uint64_t hash = context_hash(context);
+        const std::uint64_t in_blocks = context_hash(context);
+        const std::uint64_t hash = states_.empty() ? in_blocks : advanced_state(rows, row, context.back()) >> 16;
+        CARNOT_CHECK_EQ(hash, in_blocks);
         out[2 * row] = static_cast<float>(hash >> 24);
         out[2 * row + 1] = static_cast<float>(hash & 0xffffff);
       }
@@ -83,6 +91,11 @@ class HashRunner : public ModelRunner {
     for (int i = 0; i < kBlockTokens; ++i) memory_[to * kBlockTokens + i] = memory_[from * kBlockTokens + i];
   }
 
+  void copy_state(int from, int to) override {
+    ++state_copies;
+    states_.at(static_cast<std::size_t>(to)) = states_.at(static_cast<std::size_t>(from));
+  }
+
   /// Logits after a whole prefix, for a reference implementation that keeps no cache.
   std::vector<double> logits_behind(std::span<const TokenId> prefix) const {
     const std::uint64_t hash = context_hash(prefix);
@@ -92,9 +105,38 @@ class HashRunner : public ModelRunner {
   }
 
   int copies = 0;
+  int state_copies = 0;
   int largest_batch = 0;
 
  private:
+  struct State {
+    std::uint64_t hash = 0;
+    int num_tokens = 0;
+  };
+
+  /// A real forward pass writes the sequences' blocks and states at the same time.
+  void check_that_writes_are_apart(const std::vector<PagedRows>& sequences) const {
+    std::set<int> written, advanced;
+    for (const PagedRows& rows : sequences) {
+      for (int block = rows.past / kBlockTokens; block * kBlockTokens < rows.past + rows.end - rows.begin; ++block)
+        CARNOT_CHECK(written.insert(rows.blocks[block]).second,
+                     "two sequences of one forward pass write the same block");
+      CARNOT_CHECK_EQ(rows.state >= 0, !states_.empty());
+      if (rows.state < 0) continue;
+      CARNOT_CHECK_LT(rows.state, num_states());
+      CARNOT_CHECK(advanced.insert(rows.state).second, "two sequences of one forward pass advance the same state");
+    }
+  }
+
+  /// The sequence's state after one more of its rows.
+  std::uint64_t advanced_state(const PagedRows& rows, int row, TokenId token) {
+    State& state = states_[static_cast<std::size_t>(rows.state)];
+    if (row == rows.begin && rows.past == 0) state = {};
+    CARNOT_CHECK_EQ(state.num_tokens, rows.past + row - rows.begin);
+    ++state.num_tokens;
+    return state.hash = extended_hash(state.hash, token);
+  }
+
   TokenId& slot(const PagedRows& rows, int position) {
     const int block = rows.blocks[position / kBlockTokens];
     return memory_[block * kBlockTokens + position % kBlockTokens];
@@ -102,6 +144,7 @@ class HashRunner : public ModelRunner {
 
   int vocab_size_;
   std::vector<TokenId> memory_;
+  std::vector<State> states_;
 };
 
 }  // namespace carnot::testing

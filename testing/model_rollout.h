@@ -24,13 +24,14 @@ inline Model qwen3_model(at::ScalarType type, std::uint64_t seed = 3) {
 struct RolloutCase {
   int max_batch_tokens = 200;
   int num_blocks = 400;
+  int num_states = 100;  ///< if the model has them
   std::optional<AnswerScoring> answer_scoring{};
   ScriptedOptions script{};
 };
 
 inline std::vector<Group> groups_of(const Model& model, double temperature, const BranchPolicy& policy = *independent(),
                                     const RolloutCase& as = {}) {
-  DecoderRunner engine_policy(model, as.num_blocks);
+  DecoderRunner engine_policy(model, as.num_blocks, as.num_states);
   Engine engine(engine_policy,
                 {.max_batch_tokens = as.max_batch_tokens, .drawable_tokens = small_tokenizer().vocab_size()});
   const RolloutOptions options{

@@ -41,7 +41,7 @@ inline ModelConfig small_decoder(const std::string& family, int layers = 2, int 
   for (int i = 0; i < layers && (row.unrotated_every > 0 || row.full_every > 0 || row.attention_every > 0); ++i)
     config.layers.push_back({.rotated = row.unrotated_every == 0 || i % 2 == 0,
                              .windowed = row.full_every > 0 && i % 2 == 0,
-                             .convolution = row.attention_every > 0 && i % 2 == 0});
+                             .mixer = row.attention_every > 0 && i % 2 == 0 ? row.other_mixer : Mixer::Attention});
   if (row.windows) config.window = 19;
   config.window_rope_theta = row.window_rope_theta;
   if (family == "ministral3") config.rope_scaling = {.original_max_positions = 8, .query_growth = 0.3};
@@ -57,6 +57,13 @@ inline ModelConfig small_decoder(const std::string& family, int layers = 2, int 
                            .long_max_positions = config.max_positions};
   }
   add_experts(config);
+  if (row.other_mixer == Mixer::GatedDelta) {
+    config.convolution_width = 4;
+    config.delta_key_heads = 2;
+    config.delta_value_heads = 4;
+    config.delta_key_dim = 6;
+    config.delta_value_dim = 10;
+  }
   if (family == "granite") {
     config.attention_scale = 0.2;
     config.embedding_scale = 3;

@@ -1,4 +1,5 @@
-// testing/small_model.h -- a model of two layers with random weights for the small tokenizer. Needs LibTorch.
+// testing/small_model.h -- a model of two layers, one of each kind that the family has, with random weights for the
+// small tokenizer. Needs LibTorch.
 #pragma once
 
 #include <cstdint>
@@ -17,16 +18,18 @@ struct SmallModelOptions {
 };
 
 inline Model small_model(const SmallModelOptions& as = {}) {
-  return Model(ModelConfig{.family = as.family,
-                           .vocab_size = small_tokenizer().vocab_size() + 5,
-                           .hidden_size = 32,
-                           .intermediate_size = 48,
-                           .num_layers = 2,
-                           .num_heads = 4,
-                           .num_kv_heads = 2,
-                           .head_dim = 8,
-                           .max_positions = as.max_positions},
-               as.seed, at::TensorOptions().dtype(as.type), 0.4);
+  ModelConfig config{.family = as.family,
+                     .vocab_size = small_tokenizer().vocab_size() + 5,
+                     .hidden_size = 32,
+                     .intermediate_size = 48,
+                     .num_layers = 2,
+                     .num_heads = 4,
+                     .num_kv_heads = 2,
+                     .head_dim = 8,
+                     .max_positions = as.max_positions};
+  const ModelFamily& family = *find_model_family(as.family);
+  if (family.attention_every > 0) config.layers = {{.mixer = family.other_mixer}, {.mixer = Mixer::Attention}};
+  return Model(config, as.seed, at::TensorOptions().dtype(as.type), 0.4);
 }
 
 }  // namespace carnot::testing

@@ -116,7 +116,7 @@ Result<WorkerAttempt> TrainerCopy::take_weights(TaskSource& source, const Announ
   if (generation_.engine) return taken;
   const std::int64_t trajectories =
       std::int64_t{recipe_.rollout.workers.task_groups} * recipe_.rollout.options.group_size;
-  generation_ = make_generation(bundle_, recipe_.rollout, trajectories);
+  generation_ = make_generation(bundle_, recipe_.rollout_settings(), trajectories);
   return taken;
 }
 

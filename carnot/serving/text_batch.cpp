@@ -12,12 +12,15 @@ int cache_blocks(const TextBatchOptions& options) {
   return (options.cache_tokens + kBlockTokens - 1) / kBlockTokens + options.texts + 1;
 }
 
+/// Of the texts, and of that prompt.
+int cache_states(const TextBatchOptions& options) { return options.texts + 1; }
+
 }  // namespace
 
 TextBatch::TextBatch(const Model& model, const Tokenizer& tokenizer, const TextBatchOptions& options)
     : tokenizer_(tokenizer),
       options_(options),
-      runner_(model, cache_blocks(options)),
+      runner_(model, cache_blocks(options), cache_states(options)),
       engine_(runner_, {.drawable_tokens = std::min(tokenizer.vocab_size(), model.config().vocab_size)}) {
   CARNOT_CHECK_GE(options.texts, 1);
 }

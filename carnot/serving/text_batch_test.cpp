@@ -13,9 +13,11 @@ namespace {
 
 using testing::small_tokenizer;
 
-const Model& batch_model() {
-  static const Model model = testing::small_model({.max_positions = 256});
-  return model;
+const Model& batch_model(const std::string& family = "qwen2") {
+  static const std::map<std::string, Model> models{
+      {"qwen2", testing::small_model({.max_positions = 256})},
+      {"qwen3_5_text", testing::small_model({.family = "qwen3_5_text", .max_positions = 256})}};
+  return models.at(family);
 }
 
 TextJob job_of(TextJobId id) {
@@ -34,17 +36,20 @@ void take(const std::vector<TextStep>& steps, Texts& texts) {
     texts[{step.job, step.sample}].emplace_back(step.draw.token, std::bit_cast<std::uint32_t>(step.draw.log_prob));
 }
 
-Texts alone(TextJobId id) {
-  TextBatch batch(batch_model(), small_tokenizer(), {.texts = 1, .cache_tokens = 64});
+Texts alone(const Model& model, TextJobId id) {
+  TextBatch batch(model, small_tokenizer(), {.texts = 1, .cache_tokens = 64});
   batch.add(id, job_of(id));
   Texts texts;
   while (batch.has_work()) take(batch.step(), texts);
   return texts;
 }
 
-TEST(TextBatch, JobsThatJoinAndLeaveAtAnyTimeSayWhatTheySayAlone) {
+class TextBatchOfFamily : public ::testing::TestWithParam<std::string> {};
+INSTANTIATE_TEST_SUITE_P(Families, TextBatchOfFamily, ::testing::Values("qwen2", "qwen3_5_text"));
+
+TEST_P(TextBatchOfFamily, JobsThatJoinAndLeaveAtAnyTimeSayWhatTheySayAlone) {
   for (const int cache_tokens : {64, 1000}) {  // with and without evictions
-    TextBatch batch(batch_model(), small_tokenizer(), {.texts = 4, .cache_tokens = cache_tokens});
+    TextBatch batch(batch_model(GetParam()), small_tokenizer(), {.texts = 4, .cache_tokens = cache_tokens});
     Texts texts;
     TextJobId added = 0;
     for (int step = 0; added < 8 || batch.has_work(); ++step) {
@@ -54,7 +59,8 @@ TEST(TextBatch, JobsThatJoinAndLeaveAtAnyTimeSayWhatTheySayAlone) {
     }
     for (TextJobId id = 0; id < 8; ++id) {
       if (id == 3) continue;
-      for (const auto& [name, text] : alone(id)) EXPECT_EQ(texts.at(name), text) << "job " << id;
+      for (const auto& [name, text] : alone(batch_model(GetParam()), id))
+        EXPECT_EQ(texts.at(name), text) << "job " << id;
     }
   }
 }
@@ -68,7 +74,7 @@ TEST(TextBatch, ACancelledJobSaysNothingMoreAndItsPlaceIsFree) {
   batch.cancel(1);
   Texts texts;
   while (batch.has_work()) take(batch.step(), texts);
-  EXPECT_EQ(texts, alone(2));
+  EXPECT_EQ(texts, alone(batch_model(), 2));
   batch.cancel(2);  // finished: nothing to do
   batch.add(3, job_of(3));
   batch.cancel(3);  // while its prompt is being computed
@@ -76,7 +82,7 @@ TEST(TextBatch, ACancelledJobSaysNothingMoreAndItsPlaceIsFree) {
   batch.add(5, job_of(5));
   texts.clear();
   while (batch.has_work()) take(batch.step(), texts);
-  EXPECT_EQ(texts, alone(5));
+  EXPECT_EQ(texts, alone(batch_model(), 5));
 }
 
 TEST(TextBatch, TheLikeliestTokensAreToldWithTheirLogProbabilities) {

@@ -112,18 +112,19 @@ TEST_P(OnSeparateDevice, SequencesThatShareAPrefixAndPagedOnesEqualTheCpus) {
   for (const bool prompt : {true, false}) {
     std::vector<at::Tensor> found;
     for (const Model* model : {&cpu, &device}) {
-      KvCache cache(model->config(), 6, model->options());
+      KvCache cache(model->config(), 6, model->options(), 3);
       const std::vector<int> blocks[] = {{3, 1}, {5}};
       PagedAttention first{.cache = &cache}, second{.cache = &cache};
-      first.sequences = {{.begin = 0, .end = 18, .past = 0, .blocks = blocks[0]},
-                         {.begin = 18, .end = 25, .past = 0, .blocks = blocks[1]}};
+      first.sequences = {{.begin = 0, .end = 18, .past = 0, .blocks = blocks[0], .state = 0},
+                         {.begin = 18, .end = 25, .past = 0, .blocks = blocks[1], .state = 1}};
       const at::Tensor both = at::cat({at::arange(18, at::kLong), at::arange(7, at::kLong)});
       found.push_back(model->hidden(tokens.slice(0, 0, 25), both, first));
       if (prompt) continue;
       cache.copy_block(5, 4);
+      cache.copy_state(1, 2);
       const std::vector<int> copied{4};
-      second.sequences = {{.begin = 0, .end = 1, .past = 18, .blocks = blocks[0]},
-                          {.begin = 1, .end = 2, .past = 7, .blocks = copied}};
+      second.sequences = {{.begin = 0, .end = 1, .past = 18, .blocks = blocks[0], .state = 0},
+                          {.begin = 1, .end = 2, .past = 7, .blocks = copied, .state = 2}};
       found.back() = model->hidden(tokens.slice(0, 25, 27), at::tensor({18, 7}, at::kLong), second);
     }
     EXPECT_LT(relative_error(found[1], found[0]), tolerance());

@@ -33,15 +33,16 @@ struct LearningCase {
 };
 
 class Learning : public ::testing::TestWithParam<LearningCase> {};
-INSTANTIATE_TEST_SUITE_P(Policies, Learning,
-                         ::testing::Values(LearningCase{"Attention1", 1}, LearningCase{"Attention2", 2},
-                                           LearningCase{"Convolutions", 1, {"model.family=lfm2"}},
-                                           LearningCase{"Experts",
-                                                        1,
-                                                        {"model.family=qwen3_moe", "model.num_experts=4",
-                                                         "model.experts_per_token=2", "model.expert_size=192",
-                                                         "model.normalise_top_k=true"}}),
-                         [](const auto& one) { return one.param.name; });
+INSTANTIATE_TEST_SUITE_P(
+    Policies, Learning,
+    ::testing::Values(LearningCase{"Attention1", 1}, LearningCase{"Attention2", 2},
+                      LearningCase{"Convolutions", 1, {"model.family=lfm2"}},
+                      LearningCase{"DeltaRule", 1, {"model.family=qwen3_5_text", "model.num_layers=4"}},
+                      LearningCase{"Experts",
+                                   1,
+                                   {"model.family=qwen3_moe", "model.num_experts=4", "model.experts_per_token=2",
+                                    "model.expert_size=192", "model.normalise_top_k=true"}}),
+    [](const auto& one) { return one.param.name; });
 
 TEST_P(Learning, ReinforcementRaisesSuccessOnHeldOutQuestions) {
   const fs::path folder =

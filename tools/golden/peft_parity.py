@@ -2,7 +2,7 @@
 """Records what PEFT computes with adapters on the tiny decoders of tests/golden/transformers, for tests/golden/peft/.
 
 Run from the repository root with:
-    pip install torch==2.13.0 transformers==4.57.6 peft==0.18.0 numpy safetensors     (lfm2_all: transformers==5.23.0)
+    pip install torch==2.13.0 transformers==4.57.6 peft==0.18.0 numpy safetensors     (lfm2_all, qwen3_5_all: transformers==5.23.0)
     python3 tools/golden/peft_parity.py CASE ...   # without names, all
 
 Per case one folder: adapter_config.json and adapter_model.safetensors as save_pretrained writes them (float32), and
@@ -31,6 +31,7 @@ CASES = {
     "olmoe_some": ("olmoe", dict(r=2, lora_alpha=3, target_modules=["q_proj", "gate_proj", "down_proj"])),
     "lfm2_all": ("lfm2", dict(r=2, lora_alpha=6, target_modules=["in_proj", "q_proj", "k_proj", "v_proj", "out_proj",
                                                                  "w1", "w2", "w3"])),
+    "qwen3_5_all": ("qwen3_5", dict(r=2, lora_alpha=6, target_modules="all-linear")),
 }
 
 

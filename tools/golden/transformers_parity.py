@@ -110,13 +110,21 @@ CASES = {
                  block_ff_dim=60, block_multiple_of=16, block_ffn_dim_multiplier=1.1, pad_token_id=0,
                  layer_types=["conv", "full_attention", "conv"],
                  rope_parameters=dict(rope_type="default", rope_theta=500000.0)),
+    "qwen3_5": case("Qwen3_5", torch.bfloat16, config="TextConfig", num_hidden_layers=3, head_dim=16, pad_token_id=0,
+                    layer_types=["linear_attention", "full_attention", "linear_attention"],
+                    linear_num_key_heads=2, linear_num_value_heads=4, linear_key_head_dim=12, linear_value_head_dim=8,
+                    rope_parameters=dict(rope_type="default", rope_theta=100000.0, partial_rotary_factor=0.5)),
+    "qwen3_5_turns": case("Qwen3_5", torch.float32, config="TextConfig", full_attention_interval=2, head_dim=8,
+                          tie_word_embeddings=True, linear_conv_kernel_dim=3, linear_num_key_heads=2,
+                          linear_num_value_heads=2, linear_key_head_dim=8, linear_value_head_dim=20, pad_token_id=0),
 }
 
 
 def randomise(model, generator):
     """Weights large enough that attention and softmax are far from uniform; norms and biases away from 1 and 0."""
-    norm = 0 if model.config.model_type.startswith("gemma") else 1  # Gemma's norms multiply by 1 + weight
+    offset = model.config.model_type.startswith(("gemma", "qwen3_5"))  # norms multiply by 1 + weight
     for name, weight in model.named_parameters():
+        norm = 0 if offset and "linear_attn" not in name else 1
         noise = torch.randn(weight.shape, generator=generator)
         with torch.no_grad():
             weight.copy_(norm + 0.3 * noise if "norm" in name else 0.5 * noise if "bias" in name

@@ -4,31 +4,31 @@
 
 namespace carnot {
 
-BlockManager::BlockManager(int num_blocks) {
-  CARNOT_CHECK_GE(num_blocks, 0);
-  holders_.assign(num_blocks, 0);
+SlotPool::SlotPool(int size) {
+  CARNOT_CHECK_GE(size, 0);
+  holders_.assign(size, 0);
   free_.reserve(holders_.size());
-  for (int block = num_blocks - 1; block >= 0; --block) free_.push_back(block);
+  for (int slot = size - 1; slot >= 0; --slot) free_.push_back(slot);
 }
 
-std::int32_t BlockManager::take() {
+std::int32_t SlotPool::take() {
   CARNOT_CHECK_GT(num_free(), 0);
-  const std::int32_t block = free_.back();
+  const std::int32_t slot = free_.back();
   free_.pop_back();
-  holders_[block] = 1;
-  return block;
+  holders_[slot] = 1;
+  return slot;
 }
 
-void BlockManager::share(std::int32_t block) {
-  CARNOT_CHECK_LT(static_cast<std::size_t>(block), holders_.size());
-  CARNOT_CHECK_GT(holders(block), 0);
-  ++holders_[block];
+void SlotPool::share(std::int32_t slot) {
+  CARNOT_CHECK_LT(static_cast<std::size_t>(slot), holders_.size());
+  CARNOT_CHECK_GT(holders(slot), 0);
+  ++holders_[slot];
 }
 
-void BlockManager::release(std::int32_t block) {
-  CARNOT_CHECK_LT(static_cast<std::size_t>(block), holders_.size());
-  CARNOT_CHECK_GT(holders(block), 0);
-  if (--holders_[block] == 0) free_.push_back(block);
+void SlotPool::release(std::int32_t slot) {
+  CARNOT_CHECK_LT(static_cast<std::size_t>(slot), holders_.size());
+  CARNOT_CHECK_GT(holders(slot), 0);
+  if (--holders_[slot] == 0) free_.push_back(slot);
 }
 
 }  // namespace carnot

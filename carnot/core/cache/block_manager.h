@@ -1,7 +1,7 @@
-// cache/block_manager.h -- which KV blocks are free, and how many tables share each of the others.
+// cache/block_manager.h -- which KV blocks and which states are free, and how many tables share each of the others.
 //
-// Manages block numbers only: no tensors, layers or tokens. Not thread-safe; the engine owns the manager and uses it
-// from one thread.
+// Manages numbers only: no tensors, layers or tokens. Not thread-safe; the engine owns the manager and uses it from one
+// thread.
 #pragma once
 
 #include <cstdint>
@@ -11,30 +11,41 @@
 
 namespace carnot {
 
-class BlockManager {
+/// Places of one kind in the cache: its blocks, or its states.
+class SlotPool {
  public:
-  /// Blocks 0 to num_blocks - 1, all free.
-  explicit BlockManager(int num_blocks);
+  /// Slots 0 to size - 1, all free.
+  explicit SlotPool(int size);
 
   int size() const { return static_cast<int>(holders_.size()); }
   int num_free() const { return static_cast<int>(free_.size()); }
 
-  /// Takes a free block, which one table then holds: the most recently freed one, initially the lowest. REQUIRES:
+  /// Takes a free slot, which one table then holds: the most recently freed one, initially the lowest. REQUIRES:
   /// num_free() > 0.
   std::int32_t take();
 
-  /// One more table holds the block. REQUIRES: the block is held.
-  void share(std::int32_t block);
+  /// One more table holds the slot. REQUIRES: the slot is held.
+  void share(std::int32_t slot);
 
-  /// One table fewer holds the block, which is free once no table does. REQUIRES: the block is held.
-  void release(std::int32_t block);
+  /// One table fewer holds the slot, which is free once no table does. REQUIRES: the slot is held.
+  void release(std::int32_t slot);
 
-  /// Number of tables that hold the block; 0 if it is free.
-  int holders(std::int32_t block) const { return holders_[block]; }
+  /// Number of tables that hold the slot; 0 if it is free.
+  int holders(std::int32_t slot) const { return holders_[slot]; }
 
  private:
   std::vector<int> holders_;
   std::vector<std::int32_t> free_;  // a stack
+};
+
+struct BlockManager {
+  /// Without states, tables have blocks only.
+  explicit BlockManager(int num_blocks, int num_states = 0) : blocks(num_blocks), states(num_states) {}
+
+  bool has_states() const { return states.size() > 0; }
+
+  SlotPool blocks;
+  SlotPool states;
 };
 
 }  // namespace carnot

@@ -1,9 +1,12 @@
-// cache/block_table.h -- which KV blocks hold one sequence's tokens.
+// cache/block_table.h -- which KV blocks hold one sequence's tokens, and which state stands for all of them.
 //
-// Token p of the sequence is in blocks[p / kBlockTokens] at offset p % kBlockTokens. Manages block numbers and token
-// counts; does not depend on tensors, layers or text. Not thread-safe.
+// Token p of the sequence is in blocks[p / kBlockTokens] at offset p % kBlockTokens. Where the manager has states (a
+// recurrent layer keeps one instead of something of each token), a table that is not empty has one, which is that after
+// its last token: states of earlier tokens do not exist. Manages numbers and token counts; does not depend on tensors,
+// layers or text. Not thread-safe.
 //
-// Invariant: a block that more than one table holds is never written. append() first gives the table its own copy.
+// Invariant: a block or state that more than one table holds is never written. append() first gives the table its own
+// copy.
 #pragma once
 
 #include <cstdint>
@@ -17,6 +20,7 @@ namespace carnot {
 struct BlockTable {
   std::vector<std::int32_t> blocks{};
   int num_tokens = 0;
+  std::int32_t state = -1;  ///< -1: empty, or the manager has none
 };
 
 /// The first `tokens` positions of block `from` have to be copied to block `to`, in every layer.
@@ -28,31 +32,50 @@ struct BlockCopy {
   bool operator==(const BlockCopy&) const = default;
 };
 
+/// State `from` has to be copied to state `to`, in every layer.
+struct StateCopy {
+  std::int32_t from = 0;
+  std::int32_t to = 0;
+
+  bool operator==(const StateCopy&) const = default;
+};
+
+/// What the caller must copy before it writes the new tokens.
+struct AppendCopies {
+  std::optional<BlockCopy> block{};  ///< a last block that is partly filled and shared
+  std::optional<StateCopy> state{};  ///< a shared state
+};
+
 /// Blocks for `num_tokens` tokens, the last one possibly partial.
 int blocks_for(int num_tokens);
 
-/// Number of free blocks that append(blocks, table, count) takes.
-int blocks_needed(const BlockManager& blocks, const BlockTable& table, int count);
+/// Number of free blocks that append(manager, table, count) takes.
+int blocks_needed(const BlockManager& manager, const BlockTable& table, int count);
 
-/// Tokens that could be appended if the table got at most `free_blocks` blocks.
-int tokens_that_fit(const BlockManager& blocks, const BlockTable& table, int free_blocks);
+/// Whether there are the free blocks and the free state, if it takes one, for append(manager, table, count).
+bool fits(const BlockManager& manager, const BlockTable& table, int count);
 
-/// Makes room for `count` more tokens. Returns the copy that the caller must perform before writing them, if any: that
-/// of a last block that is partly filled and shared. Copies of several appends are performed in the order of the
-/// appends. REQUIRES: blocks.num_free() >= blocks_needed(blocks, table, count).
-std::optional<BlockCopy> append(BlockManager& blocks, BlockTable& table, int count);
+/// The largest count that fits.
+int tokens_that_fit(const BlockManager& manager, const BlockTable& table);
 
-/// A table over the first `num_tokens` tokens of `parent`; their blocks are shared, nothing is copied.
-/// REQUIRES: num_tokens <= parent.num_tokens.
-BlockTable fork(BlockManager& blocks, const BlockTable& parent, int num_tokens);
+/// Makes room for `count` more tokens. The state, where there are states, is to be advanced over them, from nothing if
+/// the table was empty. Copies of several appends are performed in the order of the appends. REQUIRES: it fits.
+AppendCopies append(BlockManager& manager, BlockTable& table, int count);
 
-/// Removes all tokens after the first `num_tokens`. REQUIRES: num_tokens <= table.num_tokens.
-void truncate(BlockManager& blocks, BlockTable& table, int num_tokens);
+/// A table over the first `num_tokens` tokens of `parent`; their blocks are shared, nothing is copied. Where there are
+/// states, all tokens share the parent's state, and fewer than all have none: the table is empty. REQUIRES: num_tokens
+/// <= parent.num_tokens.
+BlockTable fork(BlockManager& manager, const BlockTable& parent, int num_tokens);
 
-/// Releases all blocks; the table is empty.
-void release(BlockManager& blocks, BlockTable& table);
+/// Removes all tokens after the first `num_tokens`; where there are states, all tokens if any is removed. REQUIRES:
+/// num_tokens <= table.num_tokens.
+void truncate(BlockManager& manager, BlockTable& table, int num_tokens);
+
+/// Releases all blocks and the state; the table is empty.
+void release(BlockManager& manager, BlockTable& table);
 
 /// Tokens that remain if the table releases every block after its last shared one, which frees those blocks at once.
-int tokens_in_shared_blocks(const BlockManager& blocks, const BlockTable& table);
+/// Where there are states: all tokens if the state is shared, else none.
+int tokens_in_shared_blocks(const BlockManager& manager, const BlockTable& table);
 
 }  // namespace carnot

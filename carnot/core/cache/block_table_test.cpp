@@ -10,8 +10,8 @@
 namespace carnot {
 namespace {
 
-TEST(BlockManager, HandsOutTheLowestBlockFirstAndTheLastFreedNext) {
-  BlockManager pool(3);
+TEST(SlotPool, HandsOutTheLowestSlotFirstAndTheLastFreedNext) {
+  SlotPool pool(3);
   EXPECT_EQ(pool.take(), 0);
   EXPECT_EQ(pool.take(), 1);
   pool.release(0);
@@ -19,18 +19,18 @@ TEST(BlockManager, HandsOutTheLowestBlockFirstAndTheLastFreedNext) {
   EXPECT_EQ(pool.num_free(), 1);
 }
 
-TEST(BlockManager, KeepsABlockUntilItsLastHolderReleasesIt) {
-  BlockManager pool(1);
-  const std::int32_t block = pool.take();
-  pool.share(block);
-  pool.release(block);
+TEST(SlotPool, KeepsASlotUntilItsLastHolderReleasesIt) {
+  SlotPool pool(1);
+  const std::int32_t slot = pool.take();
+  pool.share(slot);
+  pool.release(slot);
   EXPECT_EQ(pool.num_free(), 0);
-  pool.release(block);
+  pool.release(slot);
   EXPECT_EQ(pool.num_free(), 1);
 }
 
-TEST(BlockManager, RefusesWhatWouldCorruptIt) {
-  BlockManager pool(1);
+TEST(SlotPool, RefusesWhatWouldCorruptIt) {
+  SlotPool pool(1);
   EXPECT_THROW(pool.release(0), CheckError);
   EXPECT_THROW(pool.share(0), CheckError);
   EXPECT_THROW(pool.release(7), CheckError);
@@ -42,10 +42,10 @@ TEST(BlockTable, FillsABlockBeforeItTakesTheNext) {
   BlockManager pool(4);
   BlockTable table;
   EXPECT_EQ(blocks_needed(pool, table, kBlockTokens), 1);
-  EXPECT_FALSE(append(pool, table, kBlockTokens - 1));
-  EXPECT_FALSE(append(pool, table, 1));
+  EXPECT_FALSE(append(pool, table, kBlockTokens - 1).block);
+  EXPECT_FALSE(append(pool, table, 1).block);
   EXPECT_EQ(table.blocks.size(), 1u);
-  EXPECT_FALSE(append(pool, table, 1));
+  EXPECT_FALSE(append(pool, table, 1).block);
   EXPECT_EQ(table.blocks.size(), 2u);
 }
 
@@ -54,12 +54,12 @@ TEST(BlockTable, CopiesASharedPartlyFilledBlockOnceAndLeavesTheOtherHolderInPlac
   BlockTable parent;
   append(pool, parent, kBlockTokens + 3);
   BlockTable child = fork(pool, parent, parent.num_tokens);
-  EXPECT_EQ(pool.num_free(), 2);
-  const auto copy = append(pool, child, 1);
+  EXPECT_EQ(pool.blocks.num_free(), 2);
+  const auto copy = append(pool, child, 1).block;
   ASSERT_TRUE(copy);
   EXPECT_EQ(*copy, (BlockCopy{.from = parent.blocks[1], .to = child.blocks[1], .tokens = 3}));
-  EXPECT_FALSE(append(pool, child, 1));
-  EXPECT_FALSE(append(pool, parent, 1)) << "the parent is its block's only holder again";
+  EXPECT_FALSE(append(pool, child, 1).block);
+  EXPECT_FALSE(append(pool, parent, 1).block) << "the parent is its block's only holder again";
 }
 
 TEST(BlockTable, SharesFullBlocksWithoutEverCopyingThem) {
@@ -67,7 +67,7 @@ TEST(BlockTable, SharesFullBlocksWithoutEverCopyingThem) {
   BlockTable parent;
   append(pool, parent, kBlockTokens);
   BlockTable child = fork(pool, parent, parent.num_tokens);
-  EXPECT_FALSE(append(pool, child, 1));
+  EXPECT_FALSE(append(pool, child, 1).block);
   EXPECT_EQ(child.blocks[0], parent.blocks[0]);
 }
 
@@ -76,7 +76,7 @@ TEST(BlockTable, AForkInsideAFullBlockCopiesItBeforeWriting) {
   BlockTable parent;
   append(pool, parent, kBlockTokens);
   BlockTable child = fork(pool, parent, 5);
-  const auto copy = append(pool, child, 1);
+  const auto copy = append(pool, child, 1).block;
   ASSERT_TRUE(copy);
   EXPECT_EQ(copy->tokens, 5);
   EXPECT_NE(child.blocks[0], parent.blocks[0]);
@@ -87,7 +87,7 @@ TEST(BlockTable, RefusesAnAppendThatDoesNotFitAndChangesNothing) {
   BlockTable table;
   EXPECT_THROW(append(pool, table, kBlockTokens + 1), CheckError);
   EXPECT_TRUE(table.blocks.empty());
-  EXPECT_EQ(pool.num_free(), 1);
+  EXPECT_EQ(pool.blocks.num_free(), 1);
 }
 
 TEST(BlockTable, KnowsWhichTokensLieInSharedBlocks) {
@@ -100,10 +100,85 @@ TEST(BlockTable, KnowsWhichTokensLieInSharedBlocks) {
   EXPECT_EQ(tokens_in_shared_blocks(pool, child), kBlockTokens + 1);
 }
 
-// The slow reference: each sequence is a list of its tokens' names, and the memory records which name each slot holds.
+TEST(BlockTableWithStates, TakesAStateWithItsFirstTokenAndGivesItBackWithItsLast) {
+  BlockManager pool(4, 1);
+  BlockTable table;
+  EXPECT_FALSE(append(pool, table, 0).state);
+  EXPECT_EQ(table.state, -1);
+  EXPECT_FALSE(append(pool, table, 3).state) << "nothing to copy from";
+  EXPECT_FALSE(append(pool, table, kBlockTokens).state);
+  EXPECT_EQ(table.state, 0);
+  EXPECT_EQ(pool.states.num_free(), 0);
+  truncate(pool, table, table.num_tokens);
+  EXPECT_EQ(table.state, 0);
+  truncate(pool, table, table.num_tokens - 1);
+  EXPECT_EQ(table.num_tokens, 0) << "no state of fewer tokens exists";
+  EXPECT_EQ(table.state, -1);
+  EXPECT_EQ(pool.states.num_free(), 1);
+  EXPECT_EQ(pool.blocks.num_free(), 4);
+}
+
+TEST(BlockTableWithStates, CopiesASharedStateOnceAlsoAtTheEndOfABlock) {
+  for (const int tokens : {kBlockTokens, kBlockTokens + 3}) {
+    BlockManager pool(6, 3);
+    BlockTable parent;
+    append(pool, parent, tokens);
+    BlockTable child = fork(pool, parent, tokens);
+    EXPECT_EQ(child.state, parent.state);
+    const AppendCopies copies = append(pool, child, 1);
+    EXPECT_EQ(copies.block.has_value(), tokens % kBlockTokens != 0);
+    ASSERT_TRUE(copies.state);
+    EXPECT_EQ(*copies.state, (StateCopy{.from = parent.state, .to = child.state}));
+    EXPECT_FALSE(append(pool, child, 1).state);
+    EXPECT_FALSE(append(pool, parent, 1).state) << "the parent is its state's only holder again";
+  }
+}
+
+TEST(BlockTableWithStates, AForkElsewhereThanAtTheEndIsEmpty) {
+  BlockManager pool(4, 2);
+  BlockTable parent;
+  append(pool, parent, kBlockTokens + 1);
+  const BlockTable child = fork(pool, parent, kBlockTokens);
+  EXPECT_EQ(child.num_tokens, 0);
+  EXPECT_TRUE(child.blocks.empty());
+  EXPECT_EQ(child.state, -1);
+  EXPECT_EQ(pool.blocks.num_free(), 2);
+}
+
+TEST(BlockTableWithStates, RefusesAnAppendWithoutAFreeStateAndChangesNothing) {
+  BlockManager pool(8, 1);
+  BlockTable table;
+  append(pool, table, 1);
+  BlockTable shared = fork(pool, table, 1), another;
+  for (BlockTable* needy : {&shared, &another}) {
+    EXPECT_TRUE(fits(pool, *needy, 0));
+    EXPECT_FALSE(fits(pool, *needy, 1));
+    EXPECT_EQ(tokens_that_fit(pool, *needy), 0);
+    EXPECT_THROW(append(pool, *needy, 1), CheckError);
+  }
+  EXPECT_EQ(pool.blocks.num_free(), 7);
+  release(pool, table);
+  EXPECT_EQ(tokens_that_fit(pool, shared), 8 * kBlockTokens - 1) << "the only holder writes in place";
+}
+
+TEST(BlockTableWithStates, KeepsAllItsTokensOrNone) {
+  BlockManager pool(8, 2);
+  BlockTable parent;
+  append(pool, parent, 2 * kBlockTokens + 2);
+  EXPECT_EQ(tokens_in_shared_blocks(pool, parent), 0);
+  BlockTable child = fork(pool, parent, parent.num_tokens);
+  EXPECT_EQ(tokens_in_shared_blocks(pool, parent), parent.num_tokens);
+  append(pool, child, 1);
+  EXPECT_EQ(tokens_in_shared_blocks(pool, parent), 0) << "its blocks are shared, but its state is its own";
+}
+
+// The slow reference: each sequence is a list of its tokens' names, and the memory records which name each slot holds,
+// and each state the names that it has been advanced over.
 struct SlowTables {
-  explicit SlowTables(int num_blocks)
-      : pool(num_blocks), memory(static_cast<std::size_t>(num_blocks) * kBlockTokens, -1) {}
+  SlowTables(int num_blocks, int num_states)
+      : pool(num_blocks, num_states),
+        memory(static_cast<std::size_t>(num_blocks) * kBlockTokens, -1),
+        states(num_states) {}
 
   int& slot(const BlockTable& table, int position) {
     const auto block = static_cast<std::size_t>(table.blocks[static_cast<std::size_t>(position / kBlockTokens)]);
@@ -113,43 +188,64 @@ struct SlowTables {
   void append_tokens(int sequence, int count) {
     BlockTable& table = tables[sequence];
     const int begin = table.num_tokens;
-    if (const auto copy = append(pool, table, count)) {
-      for (int i = 0; i < copy->tokens; ++i)
-        memory[copy->to * kBlockTokens + i] = memory[copy->from * kBlockTokens + i];
+    const AppendCopies copies = append(pool, table, count);
+    if (copies.block) {
+      for (int i = 0; i < copies.block->tokens; ++i)
+        memory[copies.block->to * kBlockTokens + i] = memory[copies.block->from * kBlockTokens + i];
     }
+    if (copies.state) states[copies.state->to] = states[copies.state->from];
     for (int i = 0; i < count; ++i) {
       slot(table, begin + i) = next_name;
+      if (table.state >= 0 && begin + i == 0) states[table.state].clear();
+      if (table.state >= 0) states[table.state].push_back(next_name);
       tokens[sequence].push_back(next_name++);
     }
   }
 
   void fork_sequence(int sequence, int num_tokens) {
+    if (pool.has_states() && num_tokens < tables[sequence].num_tokens) num_tokens = 0;
     tables[next_sequence] = fork(pool, tables[sequence], num_tokens);
     tokens[next_sequence] = {tokens[sequence].begin(), tokens[sequence].begin() + num_tokens};
     ++next_sequence;
   }
 
+  void truncate_sequence(int sequence, int kept) {
+    truncate(pool, tables[sequence], kept);
+    const bool all = static_cast<int>(tokens[sequence].size()) == kept;
+    tokens[sequence].resize(pool.has_states() && !all ? 0 : kept);
+  }
+
   void check() {
-    std::map<std::int32_t, int> holders;
+    std::map<std::int32_t, int> holders, state_holders;
     for (auto& [sequence, table] : tables) {
       ASSERT_EQ(table.num_tokens, static_cast<int>(tokens[sequence].size()));
       ASSERT_EQ(static_cast<int>(table.blocks.size()), blocks_for(table.num_tokens));
       for (int i = 0; i < table.num_tokens; ++i)
         ASSERT_EQ(slot(table, i), tokens[sequence][i]) << "sequence " << sequence << " token " << i;
+      ASSERT_EQ(table.state >= 0, pool.has_states() && table.num_tokens > 0);
       for (std::int32_t block : table.blocks) ++holders[block];
+      if (table.state < 0) continue;
+      ASSERT_EQ(states[table.state], tokens[sequence]) << "sequence " << sequence;
+      ++state_holders[table.state];
     }
-    for (std::int32_t block = 0; block < pool.size(); ++block) ASSERT_EQ(pool.holders(block), holders[block]);
-    ASSERT_EQ(pool.num_free() + static_cast<int>(holders.size() - unheld(holders)), pool.size());
+    check_holders(pool.blocks, holders);
+    check_holders(pool.states, state_holders);
+  }
+
+  static void check_holders(const SlotPool& slots, std::map<std::int32_t, int>& holders) {
+    for (std::int32_t slot = 0; slot < slots.size(); ++slot) ASSERT_EQ(slots.holders(slot), holders[slot]);
+    ASSERT_EQ(slots.num_free() + static_cast<int>(holders.size() - unheld(holders)), slots.size());
   }
 
   static std::size_t unheld(const std::map<std::int32_t, int>& holders) {
     std::size_t count = 0;
-    for (const auto& [block, number] : holders) count += number == 0 ? 1 : 0;
+    for (const auto& [slot, number] : holders) count += number == 0 ? 1 : 0;
     return count;
   }
 
   BlockManager pool;
   std::vector<int> memory;
+  std::vector<std::vector<int>> states;
   std::map<int, BlockTable> tables{};
   std::map<int, std::vector<int>> tokens{};
   int next_sequence = 0;
@@ -160,6 +256,10 @@ int any_sequence(const SlowTables& slow, RandomStream& random) {
   auto it = slow.tables.begin();
   std::advance(it, static_cast<long>(random.below(slow.tables.size())));
   return it->first;
+}
+
+int any_length(const BlockTable& table, RandomStream& random) {
+  return static_cast<int>(random.below(static_cast<std::uint64_t>(table.num_tokens) + 1));
 }
 
 void random_operation(SlowTables& slow, RandomStream& random) {
@@ -173,15 +273,14 @@ void random_operation(SlowTables& slow, RandomStream& random) {
   const double what = random.uniform();
   if (what < 0.55) {
     const int wanted = 1 + static_cast<int>(random.below(2 * kBlockTokens));
-    const int count = std::min(wanted, tokens_that_fit(slow.pool, table, slow.pool.num_free()));
-    ASSERT_LE(blocks_needed(slow.pool, table, count), slow.pool.num_free());
+    const int count = std::min(wanted, tokens_that_fit(slow.pool, table));
+    ASSERT_TRUE(fits(slow.pool, table, count));
     slow.append_tokens(sequence, count);
   } else if (what < 0.75) {
-    slow.fork_sequence(sequence, static_cast<int>(random.below(static_cast<std::uint64_t>(table.num_tokens) + 1)));
+    const bool at_end = random.chance(0.5);
+    slow.fork_sequence(sequence, at_end ? table.num_tokens : any_length(table, random));
   } else if (what < 0.85) {
-    const int kept = static_cast<int>(random.below(static_cast<std::uint64_t>(table.num_tokens) + 1));
-    truncate(slow.pool, table, kept);
-    slow.tokens[sequence].resize(kept);
+    slow.truncate_sequence(sequence, any_length(table, random));
   } else {
     release(slow.pool, table);
     slow.tables.erase(sequence);
@@ -189,29 +288,33 @@ void random_operation(SlowTables& slow, RandomStream& random) {
   }
 }
 
-TEST(BlockTable, HoldsEveryTokenUnderRandomForksAppendsTruncationsAndReleases) {
-  for (std::uint64_t seed = 0; seed < 20; ++seed) {
-    SlowTables slow(24);
-    RandomStream random(seed);
-    for (int i = 0; i < 300; ++i) {
-      random_operation(slow, random);
-      slow.check();
-      if (HasFatalFailure()) FAIL() << "seed " << seed << " operation " << i;
+TEST(BlockTable, HoldsEveryTokenAndStateUnderRandomForksAppendsTruncationsAndReleases) {
+  for (const int num_states : {0, 1, 3, 100}) {
+    for (std::uint64_t seed = 0; seed < 20; ++seed) {
+      SlowTables slow(24, num_states);
+      RandomStream random(seed);
+      for (int i = 0; i < 300; ++i) {
+        random_operation(slow, random);
+        slow.check();
+        if (HasFatalFailure()) FAIL() << num_states << " states, seed " << seed << " operation " << i;
+      }
     }
   }
 }
 
-TEST(BlockTable, TokensThatFitIsTheLargestCountThatTheFreeBlocksAllow) {
+TEST(BlockTable, TokensThatFitIsTheLargestCountThatFits) {
   RandomStream random(5);
-  for (int trial = 0; trial < 200; ++trial) {
-    BlockManager pool(12);
-    BlockTable parent;
-    append(pool, parent, static_cast<int>(random.below(60)));
-    BlockTable child =
-        fork(pool, parent, static_cast<int>(random.below(static_cast<std::uint64_t>(parent.num_tokens) + 1)));
-    const int fit = tokens_that_fit(pool, child, pool.num_free());
-    EXPECT_LE(blocks_needed(pool, child, fit), pool.num_free());
-    EXPECT_GT(blocks_needed(pool, child, fit + 1), pool.num_free());
+  for (const int num_states : {0, 1, 2}) {
+    for (int trial = 0; trial < 200; ++trial) {
+      BlockManager pool(12, num_states);
+      BlockTable parent;
+      append(pool, parent, static_cast<int>(random.below(60)));
+      BlockTable child = fork(pool, parent, random.chance(0.5) ? parent.num_tokens : any_length(parent, random));
+      const int fit = tokens_that_fit(pool, child);
+      EXPECT_TRUE(fits(pool, child, fit));
+      EXPECT_FALSE(fits(pool, child, fit + 1));
+      EXPECT_LE(blocks_needed(pool, child, fit), pool.blocks.num_free());
+    }
   }
 }
 

@@ -22,10 +22,13 @@ Model random_decoder(const std::string& family, at::ScalarType type) {
   return Model(config, 4, at::TensorOptions().dtype(type), 0.4);
 }
 
-TEST(DecoderRunner, AForkedSequenceSamplesWhatAFreshOneWouldBitForBit) {
-  const Model model = random_decoder("qwen3", at::kFloat);
+class DecoderRunnerOfFamily : public ::testing::TestWithParam<std::string> {};
+INSTANTIATE_TEST_SUITE_P(Families, DecoderRunnerOfFamily, ::testing::ValuesIn(model_family_names()));
+
+TEST_P(DecoderRunnerOfFamily, AForkedSequenceSamplesWhatAFreshOneWouldBitForBit) {
+  const Model model = random_decoder(GetParam(), at::kFloat);
   const auto draws = [&](bool forked, int max_batch_tokens) {
-    DecoderRunner policy(model, 100);
+    DecoderRunner policy(model, 100, forked ? 6 : 1);
     Engine engine(policy, {.max_batch_tokens = max_batch_tokens});
     std::vector<TokenId> prompt;
     for (int i = 0; i < 41; ++i) prompt.push_back(i * 7 % 256);
@@ -95,13 +98,10 @@ std::vector<Answer> answers_behind_shared_blocks(Engine& engine) {
   return done;
 }
 
-class DecoderRunnerOfFamily : public ::testing::TestWithParam<std::string> {};
-INSTANTIATE_TEST_SUITE_P(Families, DecoderRunnerOfFamily, ::testing::ValuesIn(model_family_names()));
-
 TEST_P(DecoderRunnerOfFamily, ManySiblingsAndTheirBranchesSampleWhatFreshOnesWouldBitForBit) {
   for (const at::ScalarType type : {at::kFloat, at::kBFloat16}) {
     const Model model = random_decoder(GetParam(), type);
-    DecoderRunner policy(model, 400);
+    DecoderRunner policy(model, 400, type == at::kFloat ? 100 : 12);
     Engine together(policy, {.max_batch_tokens = 100});
     const std::vector<Answer> answers = answers_behind_shared_blocks(together);
     EXPECT_GT(answers.size(), 40u);

@@ -27,8 +27,8 @@ void EngineOptions::fields(FieldVisitor& visit) {
 Engine::Engine(ModelRunner& runner, const EngineOptions& options)
     : runner_(runner),
       options_(options),
-      blocks_(runner.num_blocks()),
-      scheduler_(sequences_, blocks_, options.max_batch_tokens) {}
+      manager_(runner.num_blocks(), runner.num_states()),
+      scheduler_(sequences_, manager_, options.max_batch_tokens) {}
 
 void Engine::check_ids(std::span<const TokenId> tokens) const {
   for (TokenId token : tokens) {
@@ -51,7 +51,7 @@ SequenceId Engine::fork(SequenceId parent, int num_tokens) {
   CARNOT_CHECK_LE(num_tokens, from.num_tokens());
   Sequence child;
   child.tokens.assign(from.tokens.begin(), from.tokens.begin() + num_tokens);
-  child.table = carnot::fork(blocks_, from.table, std::min(from.table.num_tokens, num_tokens - 1));
+  child.table = carnot::fork(manager_, from.table, std::min(from.table.num_tokens, num_tokens - 1));
   return sequences_.add(std::move(child));
 }
 
@@ -70,7 +70,7 @@ SequenceId Engine::score(SequenceId parent, int num_tokens, const AnswerRequest&
   child.tokens.insert(child.tokens.end(), request.answer.begin(), request.answer.end());
   // The row before the answer is computed here, as its hidden state is wanted.
   const int shared = std::min({from.table.num_tokens, num_tokens, child.scored_begin - 1});
-  child.table = carnot::fork(blocks_, from.table, shared);
+  child.table = carnot::fork(manager_, from.table, shared);
   return sequences_.add(std::move(child));
 }
 
@@ -95,12 +95,12 @@ void Engine::sample(SequenceId id, SampleRequest request) {
 void Engine::stop_sampling(SequenceId id) { sequences_.at(id).sampling = false; }
 
 void Engine::release(SequenceId id) {
-  carnot::release(blocks_, sequences_.at(id).table);
+  carnot::release(manager_, sequences_.at(id).table);
   sequences_.remove(id);
 }
 
 void Engine::forget_computed() {
-  for (const SequenceId id : sequences_.oldest_first()) truncate(blocks_, sequences_.at(id).table, 0);
+  for (const SequenceId id : sequences_.oldest_first()) carnot::release(manager_, sequences_.at(id).table);
 }
 
 std::span<const TokenId> Engine::tokens(SequenceId sequence) const { return sequences_.at(sequence).tokens; }
@@ -135,6 +135,7 @@ const StepResult& Engine::step() {
 
 at::Tensor Engine::forward() {
   for (const BlockCopy& copy : scheduled_.copies) runner_.copy_block(copy.from, copy.to);
+  for (const StateCopy& copy : scheduled_.state_copies) runner_.copy_state(copy.from, copy.to);
   metrics_.rows += static_cast<std::int64_t>(scheduled_.tokens.size());
   return runner_.hidden(view_of(scheduled_.tokens), view_of(scheduled_.positions), scheduled_.sequences);
 }

@@ -1,14 +1,15 @@
 // engine/engine.h -- batched generation: many token sequences, one forward pass per step. Knows ids, never text.
 //
-// A sequence is a handle to tokens and their KV blocks. Each step() is one forward over the rows that are due:
-// prompt or observation tokens to prefill, and one token of each sequence that samples. Sequences start, stop, fork
-// and end independently; no one waits for another, except for memory.
+// A sequence is a handle to tokens, their KV blocks and, in models with recurrent layers, the state after them. Each
+// step() is one forward over the rows that are due: prompt or observation tokens to prefill, and one token of each
+// sequence that samples. Sequences start, stop, fork and end independently; no one waits for another, except for
+// memory.
 //
 // A sampled token is a function of its sequence's tokens, its draw key and the weights. Batch size, order of events,
 // evictions and threads cannot change it, provided that the runner's forward pass is batch-invariant (model_runner.h).
 //
 // The scheduler (scheduler.h) chooses the rows, the block manager (cache/block_manager.h) knows who holds which block
-// of the cache, the model runner computes. Not thread-safe.
+// and state of the cache, the model runner computes. Not thread-safe.
 #pragma once
 
 #include <cstdint>
@@ -74,8 +75,9 @@ class Engine {
   /// A sequence of these tokens, prefilled by the steps to come. REQUIRES: not empty; ids of the vocabulary.
   SequenceId start(std::span<const TokenId> tokens);
 
-  /// A sequence of the first `num_tokens` tokens of another; blocks that are computed are shared. REQUIRES: 0 <
-  /// num_tokens.
+  /// A sequence of the first `num_tokens` tokens of another; blocks that are computed are shared. Where the model has
+  /// states, one of all the other's computed tokens is shared, too, and copied before it is advanced; one of fewer does
+  /// not exist, and the fork is computed from its start. REQUIRES: 0 < num_tokens.
   SequenceId fork(SequenceId parent, int num_tokens);
 
   /// Measures an answer after the first `num_tokens` tokens of a sequence, on a fork of them that lives until a step's
@@ -92,10 +94,11 @@ class Engine {
   /// Ends the request now; what was sampled stays. No effect where none runs.
   void stop_sampling(SequenceId sequence);
 
-  /// Forgets the sequence and gives its blocks back.
+  /// Forgets the sequence and gives its blocks and its state back.
   void release(SequenceId sequence);
 
-  /// Gives back the blocks of all sequences, which are computed again when they go on: for weights that have changed.
+  /// Gives back the blocks and states of all sequences, which are computed again when they go on: for weights that have
+  /// changed.
   void forget_computed();
 
   std::span<const TokenId> tokens(SequenceId sequence) const;
@@ -110,7 +113,8 @@ class Engine {
   const StepResult& step();
 
   const EngineMetrics& metrics() const { return metrics_; }
-  int free_blocks() const { return blocks_.num_free(); }
+  int free_blocks() const { return manager_.blocks.num_free(); }
+  int free_states() const { return manager_.states.num_free(); }
 
  private:
   void check_ids(std::span<const TokenId> tokens) const;
@@ -123,7 +127,7 @@ class Engine {
 
   ModelRunner& runner_;
   EngineOptions options_;
-  BlockManager blocks_;
+  BlockManager manager_;
   SequenceSet sequences_;
   Scheduler scheduler_;
 

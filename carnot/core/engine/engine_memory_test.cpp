@@ -1,4 +1,4 @@
-// Blocks of the engine's cache: shared, scarce and given back.
+// Blocks and states of the engine's cache: shared, scarce and given back.
 #include <gtest/gtest.h>
 
 #include "carnot/core/base/check.h"
@@ -9,11 +9,15 @@ namespace {
 
 using namespace carnot::testing;  // NOLINT: the requests of this test
 
-TEST(Engine, SequencesThatBeginAlikeShareWholeBlocksAndSampleWhatTheyWouldAlone) {
+/// The number of states in the cache: none, few, enough.
+class EngineMemory : public ::testing::TestWithParam<int> {};
+INSTANTIATE_TEST_SUITE_P(States, EngineMemory, ::testing::Values(0, 1, 3, 100));
+
+TEST_P(EngineMemory, SequencesThatBeginAlikeShareWholeBlocksAndSampleWhatTheyWouldAlone) {
   constexpr int kCommon = 45, kOwn = 6;
   for (const int num_blocks : {400, 12}) {
     for (const int max_batch_tokens : {7, 64, 1000}) {
-      HashRunner runner(kHashVocabulary, num_blocks);
+      HashRunner runner(kHashVocabulary, num_blocks, GetParam());
       Engine engine(runner, {.max_batch_tokens = max_batch_tokens});
       std::map<SequenceId, std::vector<reference::Draw>> expected;
       std::int64_t sampled = 0;
@@ -27,7 +31,7 @@ TEST(Engine, SequencesThatBeginAlikeShareWholeBlocksAndSampleWhatTheyWouldAlone)
       }
       const auto draws = run(engine);
       for (const auto& [sequence, slow] : expected) expect_same(draws.at(sequence), slow);
-      if (num_blocks < 400) continue;
+      if (num_blocks < 400 || GetParam() > 0) continue;
       // The last token of a prompt is computed where it samples; a response's last token never is.
       const int shared = kCommon / kBlockTokens * kBlockTokens;
       EXPECT_EQ(engine.metrics().rows, kCommon + kOwn + 9 * (kCommon - shared + kOwn) + sampled - 10);
@@ -35,9 +39,9 @@ TEST(Engine, SequencesThatBeginAlikeShareWholeBlocksAndSampleWhatTheyWouldAlone)
   }
 }
 
-TEST(Engine, APromptThatAnotherHasComputedWholeIsPrefilledAloneAndSamplesTheSame) {
+TEST_P(EngineMemory, APromptThatAnotherHasComputedWholeIsPrefilledAloneAndSamplesTheSame) {
   for (const int length : {16, 17, 18, 32, 33, 34}) {
-    HashRunner runner(kHashVocabulary, 100);
+    HashRunner runner(kHashVocabulary, 100, GetParam());
     Engine engine(runner, {});
     const std::vector<TokenId> prompt = prompt_of(length, 3);
     const SequenceId idle = engine.start(prompt);
@@ -47,15 +51,15 @@ TEST(Engine, APromptThatAnotherHasComputedWholeIsPrefilledAloneAndSamplesTheSame
     const std::int64_t before = engine.metrics().rows;
     (void)run(engine);
     ASSERT_TRUE(engine.prefilled(later));
-    EXPECT_LE(engine.metrics().rows - before, kBlockTokens);
+    EXPECT_LE(engine.metrics().rows - before, GetParam() == 0 ? kBlockTokens : length - 1);
     engine.sample(later, request_of(1, 20));
     expect_same(run(engine).at(later), slow_draws(runner, prompt, request_of(1, 20)));
   }
 }
 
 // A pool far too small for all: sequences wait, idle and younger ones are evicted, and every token stays the same.
-TEST(Engine, FinishesEverySequenceInACacheThatHoldsOnlyAFew) {
-  HashRunner runner(kHashVocabulary, 12);
+TEST_P(EngineMemory, FinishesEverySequenceInACacheThatHoldsOnlyAFew) {
+  HashRunner runner(kHashVocabulary, 12, GetParam());
   Engine engine(runner, {.max_batch_tokens = 64});
   const std::vector<TokenId> prompt = prompt_of(40, 5);
   const SequenceId root = engine.start(prompt);
@@ -88,8 +92,8 @@ TEST(Engine, FinishesEverySequenceInACacheThatHoldsOnlyAFew) {
 }
 
 // The older sequence is idle as soon as its rows are scheduled, and the younger one needs a block in the same step.
-TEST(Engine, TakesNoBlockFromASequenceThatHasRowsInTheSameStep) {
-  HashRunner runner(kHashVocabulary, 3);
+TEST_P(EngineMemory, TakesNothingFromASequenceThatHasRowsInTheSameStep) {
+  HashRunner runner(kHashVocabulary, 3, GetParam());
   Engine engine(runner, {});
   const std::vector<TokenId> prompt = prompt_of(2 * kBlockTokens, 2);
   const SequenceId older = engine.start(prompt_of(1, 1));
@@ -105,8 +109,8 @@ TEST(Engine, TakesNoBlockFromASequenceThatHasRowsInTheSameStep) {
   expect_same(draws, slow_draws(runner, prompt, request));
 }
 
-TEST(Engine, DropsTheRequestOfASequenceThatAloneDoesNotFit) {
-  HashRunner runner(kHashVocabulary, 2);
+TEST_P(EngineMemory, DropsTheRequestOfASequenceThatAloneDoesNotFit) {
+  HashRunner runner(kHashVocabulary, 2, GetParam());
   Engine engine(runner, {});
   const SequenceId sequence = engine.start(prompt_of(2 * kBlockTokens - 1, 1));
   SampleRequest request = request_of(0, 9);
@@ -120,8 +124,8 @@ TEST(Engine, DropsTheRequestOfASequenceThatAloneDoesNotFit) {
   EXPECT_FALSE(engine.has_work());
 }
 
-TEST(Engine, GivesEveryBlockBack) {
-  HashRunner runner(kHashVocabulary, 30);
+TEST_P(EngineMemory, GivesEveryBlockAndStateBack) {
+  HashRunner runner(kHashVocabulary, 30, GetParam());
   Engine engine(runner, {});
   const SequenceId root = engine.start(prompt_of(20, 1));
   run(engine);
@@ -131,7 +135,81 @@ TEST(Engine, GivesEveryBlockBack) {
   engine.release(root);
   engine.release(child);
   EXPECT_EQ(engine.free_blocks(), 30);
+  EXPECT_EQ(engine.free_states(), GetParam());
   EXPECT_THROW(engine.tokens(child), CheckError);
+}
+
+TEST(EngineWithStates, ComputesAForkFromItsStartUnlessItIsOfAllThatIsComputed) {
+  HashRunner runner(kHashVocabulary, 100, 20);
+  Engine engine(runner, {});
+  const std::vector<TokenId> prompt = prompt_of(40, 1);
+  const SequenceId root = engine.start(prompt);
+  (void)run(engine);
+  for (const int length : {40, 39, 33, 1}) {
+    const SequenceId fork = engine.fork(root, length);
+    engine.sample(fork, request_of(1, 1));
+    const std::int64_t before = engine.metrics().rows;
+    const int copies = runner.state_copies;
+    expect_same(run(engine).at(fork), slow_draws(runner, {prompt.begin(), prompt.begin() + length}, request_of(1, 1)));
+    EXPECT_EQ(engine.metrics().rows - before, length == 40 ? 1 : length);
+    EXPECT_EQ(runner.state_copies - copies, length == 40 ? 1 : 0);
+    engine.release(fork);
+  }
+}
+
+TEST(EngineWithStates, SharesAllThatAnIdleSequenceHasComputedOrNothing) {
+  HashRunner runner(kHashVocabulary, 100, 20);
+  Engine engine(runner, {});
+  const std::vector<TokenId> prompt = prompt_of(41, 1);
+  const SequenceId idle = engine.start(prompt), shorter = engine.start(std::span(prompt).first(36));
+  (void)run(engine);
+  for (const int common : {41, 40, 39, 36, 35, 34}) {
+    std::vector<TokenId> tokens(prompt.begin(), prompt.begin() + common);
+    const TokenId other = common < 41 ? (prompt[static_cast<std::size_t>(common)] + 1) % kHashVocabulary : 0;
+    tokens.insert(tokens.end(), 3, other);
+    const SequenceId sequence = engine.start(tokens);
+    engine.sample(sequence, request_of(2, 1));
+    const std::int64_t before = engine.metrics().rows;
+    expect_same(run(engine).at(sequence), slow_draws(runner, tokens, request_of(2, 1)));
+    const int shared = common >= 40 ? 40 : common >= 35 ? 35 : 0;
+    EXPECT_EQ(engine.metrics().rows - before, common + 3 - shared) << common << " common tokens";
+    engine.release(sequence);
+  }
+  engine.release(idle);
+  engine.release(shorter);
+  EXPECT_EQ(engine.free_states(), 20);
+}
+
+// The older one's state is advanced by the same forward that the younger one starts in.
+TEST(EngineWithStates, SharesNothingOfASequenceThatHasRowsInTheSameStep) {
+  HashRunner runner(kHashVocabulary, 100, 20);
+  Engine engine(runner, {});
+  std::vector<TokenId> prompt = prompt_of(20, 1);
+  const SequenceId older = engine.start(prompt);
+  (void)run(engine);
+  const std::vector<TokenId> more = prompt_of(9, 2);
+  engine.append(older, more);
+  prompt.insert(prompt.end(), more.begin(), more.end());
+  const SequenceId younger = engine.start(prompt);
+  engine.sample(older, request_of(0, 12));
+  engine.sample(younger, request_of(1, 12));
+  const auto draws = run(engine);
+  expect_same(draws.at(older), slow_draws(runner, prompt, request_of(0, 12)));
+  expect_same(draws.at(younger), slow_draws(runner, prompt, request_of(1, 12)));
+}
+
+TEST(EngineWithStates, ForgetsStatesAndComputesThemAgain) {
+  HashRunner runner(kHashVocabulary, 100, 5);
+  Engine engine(runner, {});
+  const std::vector<TokenId> prompt = prompt_of(20, 1);
+  const SequenceId sequence = engine.start(prompt);
+  engine.sample(sequence, request_of(0, 12));
+  std::vector<TokenDraw> draws{engine.step().tokens.at(0).draw};
+  engine.forget_computed();
+  EXPECT_EQ(engine.free_states(), 5);
+  const std::vector<TokenDraw> rest = run(engine)[sequence];
+  draws.insert(draws.end(), rest.begin(), rest.end());
+  expect_same(draws, slow_draws(runner, prompt, request_of(0, 12)));
 }
 
 }  // namespace

@@ -18,13 +18,14 @@ class GreedyParity : public ::testing::TestWithParam<std::tuple<std::string, at:
   }
 };
 
-INSTANTIATE_TEST_SUITE_P(
-    Families, GreedyParity,
-    ::testing::Combine(::testing::Values("llama2", "llama3", "llama_linear", "mistral", "qwen2", "qwen2_yarn", "qwen3",
-                                         "qwen3_window", "mistral_window", "smollm3", "olmo2", "olmo3", "granite",
-                                         "gemma3", "ministral3", "ministral3_window", "phi3", "phi3_window",
-                                         "phi3_long", "qwen3_moe", "qwen3_moe_window", "olmoe", "lfm2"),
-                       ::testing::Values(at::kFloat, at::kDouble)));
+INSTANTIATE_TEST_SUITE_P(Families, GreedyParity,
+                         ::testing::Combine(::testing::Values("llama2", "llama3", "llama_linear", "mistral", "qwen2",
+                                                              "qwen2_yarn", "qwen3", "qwen3_window", "mistral_window",
+                                                              "smollm3", "olmo2", "olmo3", "granite", "gemma3",
+                                                              "ministral3", "ministral3_window", "phi3", "phi3_window",
+                                                              "phi3_long", "qwen3_moe", "qwen3_moe_window", "olmoe",
+                                                              "lfm2", "qwen3_5", "qwen3_5_turns"),
+                                            ::testing::Values(at::kFloat, at::kDouble)));
 
 TEST_P(GreedyParity, TokenForTokenAsGenerateBesideOtherSequences) {
   const std::filesystem::path folder =

@@ -1,5 +1,5 @@
-// engine/model_runner.h -- what the engine needs of a model: one forward pass over paged rows, logits of a few rows, a
-// block copy.
+// engine/model_runner.h -- what the engine needs of a model: one forward pass over paged rows, logits of a few rows,
+// copies of blocks and states.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -18,11 +18,13 @@ class ModelRunner {
   virtual ~ModelRunner() = default;
 
   virtual int vocab_size() const = 0;
-  virtual int num_blocks() const = 0;  ///< of the cache
+  virtual int num_blocks() const = 0;           ///< of the cache
+  virtual int num_states() const { return 0; }  ///< of the cache; 0: sequences have none
 
   /// Hidden states of the rows [T, H], of which each sequence has a consecutive run in reading order. Writes the rows'
-  /// keys and values into their blocks. tokens_T and positions_T: int64 on the CPU. A row's bits may not depend on
-  /// the other rows; where they do (some GPU kernels), sampled tokens depend on the batch.
+  /// keys and values into their blocks, and advances their states; a sequence without a past starts a new one. tokens_T
+  /// and positions_T: int64 on the CPU. A row's bits may not depend on the other rows; where they do (some GPU
+  /// kernels), sampled tokens depend on the batch.
   virtual at::Tensor hidden(const at::Tensor& tokens_T, const at::Tensor& positions_T,
                             const std::vector<PagedRows>& sequences) = 0;
 
@@ -31,6 +33,9 @@ class ModelRunner {
 
   /// The cache's block `to` gets the content of `from`, in every layer.
   virtual void copy_block(int from, int to) = 0;
+
+  /// The cache's state `to` gets the content of `from`, in every layer.
+  virtual void copy_state(int, int) {}
 };
 
 }  // namespace carnot

@@ -2,10 +2,13 @@
 //
 // Oldest sequences first; what does not fit waits. The oldest runnable sequence may evict all others, so every step
 // advances. An evicted sequence keeps its tokens and is computed again later. A sequence that has nothing computed
-// shares the blocks of the one that begins most like it, so that a system prompt is computed once for all tasks.
+// shares the blocks of the one that begins most like it, so that a system prompt is computed once for all tasks. Where
+// sequences have states (cache/block_table.h), it shares all that another has computed, if it begins with that, or
+// nothing; and what is evicted is computed again from its start.
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "carnot/core/cache/block_manager.h"
@@ -33,8 +36,9 @@ struct ScheduledStep {
   std::vector<PagedRows> sequences{};
   std::vector<SampleRow> samples{};
   std::vector<ScoreRow> scores{};
-  std::vector<BlockCopy> copies{};     ///< to perform before the forward, in this order
-  std::vector<SequenceId> too_long{};  ///< no longer runnable: the sequence alone does not fit into the cache
+  std::vector<BlockCopy> copies{};        ///< to perform before the forward, in this order
+  std::vector<StateCopy> state_copies{};  ///< likewise
+  std::vector<SequenceId> too_long{};     ///< no longer runnable: the sequence alone does not fit into the cache
 
   void clear();
 };
@@ -42,7 +46,7 @@ struct ScheduledStep {
 class Scheduler {
  public:
   /// Both must outlive the scheduler.
-  Scheduler(SequenceSet& sequences, BlockManager& blocks, int max_batch_tokens);
+  Scheduler(SequenceSet& sequences, BlockManager& manager, int max_batch_tokens);
 
   /// Writes the next step over `step`. Tables grow as if its rows had been computed.
   void schedule(ScheduledStep& step);
@@ -50,14 +54,15 @@ class Scheduler {
   std::int64_t num_evictions() const { return num_evictions_; }
 
  private:
-  void share_blocks(SequenceId id);
+  void share_computed(SequenceId id);
+  int tokens_to_share(const Sequence& from, std::span<const TokenId> wanted) const;
   int room_for(std::size_t index, int wanted);
   void make_room(std::size_t index);
   void evict(Sequence& sequence, int kept_tokens);
   void add_rows(SequenceId id, int count, ScheduledStep& step);
 
   SequenceSet& sequences_;
-  BlockManager& blocks_;
+  BlockManager& manager_;
   int max_batch_tokens_;
   std::int64_t num_evictions_ = 0;
 };

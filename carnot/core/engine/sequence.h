@@ -36,7 +36,7 @@ struct Sequence {
   bool live = false;
   bool sampling = false;
   bool prefilling = false;
-  bool scheduled = false;  ///< has rows in the present step; its blocks may not be given to another
+  bool scheduled = false;  ///< has rows in the present step; its blocks and state may not be given to another
   int sampled = 0;         ///< by the present request
   SampleRequest request{};
   std::vector<TokenId> tokens{};

@@ -46,7 +46,7 @@ class AdapterFolder : public ::testing::Test {
 TEST(AdapterFolders, OfPeftGiveItsStatesAndGradients) {
   for (const auto& [name, family, targets] :
        {std::tuple("qwen2_all", "qwen2", 7), std::tuple("qwen3_some", "qwen3", 3), std::tuple("olmoe_some", "olmoe", 3),
-        std::tuple("lfm2_all", "lfm2", 8)}) {
+        std::tuple("lfm2_all", "lfm2", 8), std::tuple("qwen3_5_all", "qwen3_5", 11)}) {
     for (KernelChoice kernels : {KernelChoice::Own, KernelChoice::Portable}) {
       Model model = golden_base(family);
       model.choose_kernels(kernels);

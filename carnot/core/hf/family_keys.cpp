@@ -5,26 +5,13 @@
 #include <cstdint>
 
 #include "carnot/core/base/limits.h"
+#include "carnot/core/hf/mixer_family_keys.h"
 #include "carnot/core/hf/rotary_family_keys.h"
 
 namespace carnot {
 namespace {
 
-constexpr const char* kFull = "full_attention";
 constexpr const char* kWindowed = "sliding_attention";
-constexpr const char* kConvolution = "conv";
-
-/// A list with an entry for each layer; false if the key is absent or wrong.
-template <class Take>
-bool read_list(JsonObjectReader& reader, const std::string& key, int layers, const std::string& expected,
-               const Take& take) {
-  const OrderedJson* list = reader.find(key);
-  if (!list) return false;
-  bool right = list->is_array() && std::ssize(*list) >= layers;
-  for (int i = 0; right && i < layers; ++i) right = take(i, (*list)[static_cast<std::size_t>(i)]);
-  if (!right) reader.problem(key, expected + " for each of " + std::to_string(layers) + " layers");
-  return right;
-}
 
 void read_layer_types(JsonObjectReader& reader, ModelConfig& config) {
   std::vector<LayerKind> kinds = kinds_of(config);
@@ -253,57 +240,6 @@ void write_olmoe(const ModelConfig& config, OrderedJson& json) {
   json["clip_qkv"] = nullptr;
 }
 
-/// transformers adjusts the width of the MLP unless it is told not to.
-int lfm2_width(JsonObjectReader& reader, int width) {
-  bool adjusted = true;
-  int multiple = 256;
-  double factor = 1;
-  reader.integer("block_ff_dim", width, false);
-  reader.boolean("block_auto_adjust_ff_dim", adjusted);
-  reader.integer("block_multiple_of", multiple, false);
-  reader.number("block_ffn_dim_multiplier", factor);
-  if (!adjusted) return width;
-  const double scaled = std::floor(factor * (std::int64_t{2} * width / 3));
-  if (multiple < 1 || scaled < 0 || scaled > kMaxModelSize) {
-    reader.problem("block_multiple_of", "an integer of at least 1, and a width up to " + std::to_string(kMaxModelSize));
-    return width;
-  }
-  return (static_cast<int>(scaled) + multiple - 1) / multiple * multiple;
-}
-
-/// Layers without attention have a short convolution. Older files list those with attention by index.
-void read_lfm2(JsonObjectReader& reader, const ModelFamily& family, ModelConfig& config) {
-  config.rms_norm_epsilon = family.rms_norm_epsilon;
-  reader.number("norm_eps", config.rms_norm_epsilon);
-  reader.boolean("tie_embedding", config.tied_head);
-  reader.integer("conv_L_cache", config.convolution_width, false);
-  reader.only("conv_bias", false);
-  config.intermediate_size = lfm2_width(reader, config.intermediate_size);
-  const OrderedJson* attention = reader.find("full_attn_idxs");
-  if (attention && !attention->is_array()) return reader.problem("full_attn_idxs", "a list of layers");
-  std::vector<LayerKind> kinds(static_cast<std::size_t>(std::max(config.num_layers, 0)));
-  for (std::size_t i = 0; attention && i < kinds.size(); ++i)
-    kinds[i].convolution = std::find(attention->begin(), attention->end(), OrderedJson(i)) == attention->end();
-  read_list(reader, "layer_types", config.num_layers, "\"full_attention\" or \"conv\"",
-            [&](int layer, const OrderedJson& type) {
-              kinds[static_cast<std::size_t>(layer)].convolution = type == kConvolution;
-              return type == kFull || type == kConvolution;
-            });
-  set_layers(std::move(kinds), config);
-}
-
-void write_lfm2(const ModelConfig& config, OrderedJson& json) {
-  json.erase("rms_norm_eps");
-  json["norm_eps"] = config.rms_norm_epsilon;
-  json["conv_L_cache"] = config.convolution_width;
-  json["conv_bias"] = false;
-  json["block_ff_dim"] = config.intermediate_size;
-  json["block_auto_adjust_ff_dim"] = false;
-  OrderedJson types = OrderedJson::array();
-  for (const LayerKind& kind : kinds_of(config)) types.push_back(kind.convolution ? kConvolution : kFull);
-  json["layer_types"] = types;
-}
-
 constexpr FamilyKeys kFamilyKeys[] = {{"mistral", read_mistral, write_mistral},
                                       {"qwen2", read_qwen, write_qwen},
                                       {"qwen3", read_qwen, write_qwen},
@@ -315,7 +251,8 @@ constexpr FamilyKeys kFamilyKeys[] = {{"mistral", read_mistral, write_mistral},
                                       {"phi3", read_phi3, write_phi3},
                                       {"qwen3_moe", read_qwen3_moe, write_qwen3_moe},
                                       {"olmoe", read_olmoe, write_olmoe},
-                                      {"lfm2", read_lfm2, write_lfm2}};
+                                      {"lfm2", read_lfm2, write_lfm2},
+                                      {"qwen3_5_text", read_qwen3_5, write_qwen3_5}};
 
 }  // namespace
 

@@ -3,6 +3,7 @@
 // Included by sources only: it brings nlohmann/json.
 #pragma once
 
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -20,6 +21,20 @@ struct FamilyKeys {
 
 /// Null if the family has none.
 const FamilyKeys* find_family_keys(std::string_view family);
+
+/// A list with an entry for each layer; false if the key is absent or wrong.
+template <class Take>
+bool read_list(JsonObjectReader& reader, const std::string& key, int layers, const std::string& expected,
+               const Take& take) {
+  const OrderedJson* list = reader.find(key);
+  if (!list) return false;
+  bool right = list->is_array() && std::ssize(*list) >= layers;
+  for (int i = 0; right && i < layers; ++i) right = take(i, (*list)[static_cast<std::size_t>(i)]);
+  if (!right) reader.problem(key, expected + " for each of " + std::to_string(layers) + " layers");
+  return right;
+}
+
+inline constexpr const char* kFull = "full_attention";
 
 /// Each layer's kind.
 std::vector<LayerKind> kinds_of(const ModelConfig& config);

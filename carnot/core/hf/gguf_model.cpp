@@ -146,14 +146,16 @@ void read_convolutions(GgufKeyReader& read, ModelConfig& config) {
     return read.problem(kKeyHeads,
                         "expected 0 or one same number for each of " + std::to_string(kinds.size()) + " layers");
   config.num_kv_heads = static_cast<int>(most);
-  for (std::size_t i = 0; i < kinds.size(); ++i) kinds[i].convolution = heads[i] == 0;
+  for (std::size_t i = 0; i < kinds.size(); ++i)
+    kinds[i].mixer = heads[i] == 0 ? Mixer::ShortConvolution : Mixer::Attention;
   set_layers(std::move(kinds), config);
 }
 
 void write_convolutions(GgufKeyWriter& write, const ModelConfig& config) {
   write.count(kTaps, config.convolution_width);
   std::vector<std::int32_t> heads;
-  for (const LayerKind& kind : kinds_of(config)) heads.push_back(kind.convolution ? 0 : config.num_kv_heads);
+  for (const LayerKind& kind : kinds_of(config))
+    heads.push_back(kind.mixer == Mixer::ShortConvolution ? 0 : config.num_kv_heads);
   write.set(kKeyHeads, heads);
 }
 

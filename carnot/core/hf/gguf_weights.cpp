@@ -28,7 +28,7 @@ class LayerNames {
   void add(LayerKind kind) {
     const NormNames& norms = norm_names(family_.norms);
     add_norm("attn_norm", norms.before_attention);
-    kind.convolution ? add_convolution() : add_attention();
+    kind.mixer == Mixer::ShortConvolution ? add_convolution() : add_attention();
     add_norm("post_attention_norm", norms.after_attention);
     add_norm("ffn_norm", norms.before_mlp);
     kind.experts ? add_experts() : add_mlp();

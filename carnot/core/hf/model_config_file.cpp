@@ -79,6 +79,7 @@ void read_rotary_object(JsonObjectReader& reader, const ModelFamily& family, Mod
 
 void read_rotary(JsonObjectReader& reader, const std::string& name, const ModelFamily& family, ModelConfig& config) {
   config.rope_theta = family.rope_theta;
+  config.rotary_share = family.rotary_share;
   reader.number("rope_theta", config.rope_theta);
   read_rotary_share(reader, family, config);
   // transformers 5 moves all of it into rope_parameters.

@@ -66,7 +66,7 @@ TEST(ModelConfig, ReadsLlamaAndMistralWithTheirKeys) {
 TEST(ModelConfig, CountsTheParametersOfTheRecordedCheckpoints) {
   for (const std::string name :
        {"llama2", "mistral", "qwen2", "qwen3", "smollm3", "olmo2", "olmo3", "granite", "gemma3", "ministral3",
-        "ministral3_window", "phi3", "phi3_window", "qwen3_moe", "olmoe", "lfm2"}) {
+        "ministral3_window", "phi3", "phi3_window", "qwen3_moe", "olmoe", "lfm2", "qwen3_5", "qwen3_5_turns"}) {
     const auto config = parse_model_config(golden(name + "/config.json"), "config.json");
     const auto header = parse_safetensors_header(golden(name + "/model.safetensors"), name);
     std::int64_t elements = 0;
@@ -257,7 +257,7 @@ TEST(ModelConfig, AcceptsTheNewerSpellingOfRotaryParametersAndListsOfEndTokens) 
 void add_layers_and_scales(ModelConfig& config) {
   const ModelFamily& family = *find_model_family(config.family);
   if (family.windows) config.window = 7;
-  if (family.attention_every > 0) config.layers = {{.convolution = true}, {}, {}};
+  if (family.attention_every > 0) config.layers = {{.mixer = family.other_mixer}, {}, {}};
   if (family.unrotated_every > 0) config.layers = {{.rotated = false}, {.rotated = true}, {.rotated = false}};
   if (family.full_every > 0) {
     config.layers = {{.windowed = true}, {.windowed = false}, {.windowed = true}};

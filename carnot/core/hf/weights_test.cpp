@@ -96,7 +96,8 @@ TEST_P(SavedWeightsOf, AreTheSameBitsWhenLoadedAgain) {
 TEST(Weights, OfTransformersCheckpointsAreWrittenAsTheyWereRead) {
   const fs::path folder = fs::temp_directory_path() / ("carnot_rewritten_weights_test_" + std::to_string(::getpid()));
   fs::create_directories(folder);
-  for (const std::string recorded : {"phi3", "phi3_window", "qwen3_moe", "qwen3_moe_window", "olmoe", "lfm2"}) {
+  for (const std::string recorded :
+       {"phi3", "phi3_window", "qwen3_moe", "qwen3_moe_window", "olmoe", "lfm2", "qwen3_5"}) {
     const auto first = load_model(kGoldenModels + recorded, at::TensorOptions(at::kBFloat16));
     ASSERT_TRUE(write_safetensors(folder / "model.safetensors", file_tensors(stored_weights(*first))).ok());
     ASSERT_TRUE(write_file_atomically(folder / "config.json", model_config_json(first->config(), "bfloat16")).ok());

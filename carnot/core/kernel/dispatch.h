@@ -158,6 +158,10 @@ struct StorageTable {
   void (*geglu)(std::int64_t n, const S* gate, const S* up, S* out);
   void (*geglu_backward)(std::int64_t n, const S* dout, const S* gate, const S* up, S* dgate, S* dup);
 
+  /// out = sigmoid(gate) * up
+  void (*sigmoid_product)(std::int64_t n, const S* gate, const S* up, S* out);
+  void (*sigmoid_product_backward)(std::int64_t n, const S* dout, const S* gate, const S* up, S* dgate, S* dup);
+
   /// out = x y
   void (*multiply)(std::int64_t n, const S* x, const S* y, S* out);
   void (*multiply_backward)(std::int64_t n, const T* dout, const S* x, const S* y, S* dx, S* dy);

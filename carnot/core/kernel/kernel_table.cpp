@@ -47,6 +47,8 @@ constexpr StorageTable<S> storage() {
           .swiglu_backward = swiglu_backward<S>,
           .geglu = geglu<S>,
           .geglu_backward = geglu_backward<S>,
+          .sigmoid_product = sigmoid_product<S>,
+          .sigmoid_product_backward = sigmoid_product_backward<S>,
           .multiply = multiply<S>,
           .multiply_backward = multiply_backward<S>,
           .convolve = convolve<S>,

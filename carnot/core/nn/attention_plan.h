@@ -28,6 +28,7 @@ struct PagedRows {
   int end = 0;
   int past = 0;
   std::span<const int> blocks{};  ///< its block table, with room for past + (end - begin) positions
+  int state = -1;                 ///< its place among the cache's states; -1: the model has none
 };
 
 /// Generation: new tokens attend to the cache, and their keys and values are written to it.

@@ -84,9 +84,21 @@ struct RmsNormFunction : torch::autograd::Function<RmsNormFunction> {
 };
 
 template <class S>
-at::Tensor gated_forward(const at::Tensor& gate_up, Activation activation) {
+auto gated_product_of(Activation activation) {
   const kernel::StorageTable<S>& table = kernel::storage_table<S>();
-  const auto product = activation == Activation::Silu ? table.swiglu : table.geglu;
+  if (activation == Activation::Sigmoid) return table.sigmoid_product;
+  return activation == Activation::Silu ? table.swiglu : table.geglu;
+}
+template <class S>
+auto gated_gradient_of(Activation activation) {
+  const kernel::StorageTable<S>& table = kernel::storage_table<S>();
+  if (activation == Activation::Sigmoid) return table.sigmoid_product_backward;
+  return activation == Activation::Silu ? table.swiglu_backward : table.geglu_backward;
+}
+
+template <class S>
+at::Tensor gated_forward(const at::Tensor& gate_up, Activation activation) {
+  const auto product = gated_product_of<S>(activation);
   const std::int64_t width = gate_up.size(1) / 2;
   at::Tensor y = at::empty({gate_up.size(0), width}, gate_up.options());
   const S* in = data_of<S>(gate_up);
@@ -100,8 +112,7 @@ at::Tensor gated_forward(const at::Tensor& gate_up, Activation activation) {
 
 template <class S>
 at::Tensor gated_backward(const at::Tensor& gate_up, Activation activation, const at::Tensor& dy) {
-  const kernel::StorageTable<S>& table = kernel::storage_table<S>();
-  const auto gradient_of = activation == Activation::Silu ? table.swiglu_backward : table.geglu_backward;
+  const auto gradient_of = gated_gradient_of<S>(activation);
   const std::int64_t width = gate_up.size(1) / 2;
   at::Tensor dx = at::empty_like(gate_up);
   const S* in = data_of<S>(gate_up);
@@ -113,6 +124,15 @@ at::Tensor gated_backward(const at::Tensor& gate_up, Activation activation, cons
     gradient_of(width, gradient + row * width, gate, gate + width, dgate, dgate + width);
   });
   return dx;
+}
+
+at::Tensor portable_activation(const at::Tensor& gate, Activation activation) {
+  switch (activation) {
+    case Activation::Silu: return at::silu(gate);
+    case Activation::GeluTanh: return at::gelu(gate, "tanh");
+    case Activation::Sigmoid: break;
+  }
+  return at::sigmoid(gate);
 }
 
 at::Tensor own_gated(const at::Tensor& gate_up, Activation activation) {
@@ -199,7 +219,7 @@ at::Tensor rms_norm(const at::Tensor& x_TH, const at::Tensor& weight_H, const Rm
 at::Tensor gated_product(const at::Tensor& gate_up_TF, Activation activation, KernelChoice kernels) {
   if (kernels == KernelChoice::Portable || !own_kernels_take(gate_up_TF)) {
     const auto halves = gate_up_TF.chunk(2, -1);
-    return (activation == Activation::Silu ? at::silu(halves[0]) : at::gelu(halves[0], "tanh")) * halves[1];
+    return portable_activation(halves[0], activation) * halves[1];
   }
   const at::Tensor x = gate_up_TF.contiguous();
   if (at::GradMode::is_enabled()) return GatedFunction::apply(x, static_cast<std::int64_t>(activation));

@@ -6,33 +6,49 @@
 
 #include "carnot/core/base/check.h"
 #include "carnot/core/nn/cpu_memory.h"
+#include "carnot/core/nn/gated_delta_net.h"
 
 namespace carnot {
 
-KvCache::KvCache(const ModelConfig& config, int num_blocks, const at::TensorOptions& options)
-    : num_blocks_(num_blocks) {
+KvCache::KvCache(const ModelConfig& config, int num_blocks, const at::TensorOptions& options, int num_states)
+    : num_blocks_(num_blocks), num_states_(config.has_states() ? num_states : 0), on_cpu_(options.device().is_cpu()) {
   CARNOT_CHECK_GT(num_blocks, 0);
-  const at::TensorOptions plain = options.requires_grad(false);
-  const auto zeros = [&](at::IntArrayRef shape) {
-    return plain.device().is_cpu() ? untouched_zeros(shape, plain) : at::zeros(shape, plain);
+  if (config.has_states()) CARNOT_CHECK_GT(num_states, 0);
+  for (int layer = 0; layer < config.num_layers; ++layer)
+    add_layer(config, config.layer_kind(layer).mixer, options.requires_grad(false));
+}
+
+void KvCache::add_layer(const ModelConfig& config, Mixer mixer, const at::TensorOptions& options) {
+  const auto zeros = [&](at::IntArrayRef shape, const at::TensorOptions& as) {
+    return on_cpu_ ? untouched_zeros(shape, as) : at::zeros(shape, as);
   };
-  for (int layer = 0; layer < config.num_layers; ++layer) {
-    const bool convolution = config.layer_kind(layer).convolution;
-    keys_.push_back(convolution ? at::Tensor()
-                                : zeros({num_blocks, config.num_kv_heads, config.head_dim, kBlockTokens}));
-    values_.push_back(convolution ? zeros({num_blocks, 1, kBlockTokens, config.hidden_size})
-                                  : zeros({num_blocks, config.num_kv_heads, kBlockTokens, config.head_dim}));
+  at::Tensor keys, values, states, last_rows;
+  switch (mixer) {
+    case Mixer::Attention:
+      keys = zeros({num_blocks_, config.num_kv_heads, config.head_dim, kBlockTokens}, options);
+      values = zeros({num_blocks_, config.num_kv_heads, kBlockTokens, config.head_dim}, options);
+      break;
+    case Mixer::ShortConvolution: values = zeros({num_blocks_, 1, kBlockTokens, config.hidden_size}, options); break;
+    case Mixer::GatedDelta:
+      const bool in_double = options.dtype() == at::kDouble;
+      states = zeros({num_states_, delta_state_size(config, in_double)},
+                     options.dtype(in_double ? at::kDouble : at::kFloat));
+      last_rows = zeros({num_states_, config.convolution_width - 1, config.delta_width()}, options);
   }
+  keys_.push_back(keys);
+  values_.push_back(values);
+  states_.push_back(states);
+  last_rows_.push_back(last_rows);
 }
 
 template <class Use>
 void KvCache::for_each(const Use& use) const {
-  for (const auto* tensors : {&keys_, &values_})
+  for (const auto* tensors : {&keys_, &values_, &states_, &last_rows_})
     for (const at::Tensor& tensor : *tensors)
       if (tensor.defined()) use(tensor);
 }
 
-bool KvCache::is_large_on_cpu() const { return values_[0].device().is_cpu() && is_given_back(bytes()); }
+bool KvCache::is_large_on_cpu() const { return on_cpu_ && is_given_back(bytes()); }
 
 void KvCache::take_memory() {
   if (!std::exchange(taken_, true) && is_large_on_cpu()) return_freed_memory();
@@ -51,7 +67,15 @@ std::int64_t KvCache::bytes() const {
 }
 
 void KvCache::copy_block(int from, int to) {
-  for_each([&](const at::Tensor& tensor) { tensor.select(0, to).copy_(tensor.select(0, from)); });
+  for (const auto* tensors : {&keys_, &values_})
+    for (const at::Tensor& tensor : *tensors)
+      if (tensor.defined()) tensor.select(0, to).copy_(tensor.select(0, from));
+}
+
+void KvCache::copy_state(int from, int to) {
+  for (const auto* tensors : {&states_, &last_rows_})
+    for (const at::Tensor& tensor : *tensors)
+      if (tensor.defined()) tensor.select(0, to).copy_(tensor.select(0, from));
 }
 
 }  // namespace carnot

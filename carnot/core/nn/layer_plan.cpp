@@ -26,6 +26,15 @@ const NormNames& norm_names(NormPlacement placement) {
   return kBoth;
 }
 
+std::string_view mixer_name(Mixer mixer) {
+  switch (mixer) {
+    case Mixer::ShortConvolution: return "conv";
+    case Mixer::GatedDelta: return "linear_attn";
+    case Mixer::Attention: break;
+  }
+  return "self_attn";
+}
+
 ModelPlan model_plan(const ModelConfig& config) {
   const ModelFamily* family = find_model_family(config.family);
   CARNOT_CHECK(family != nullptr, config.family);
@@ -40,6 +49,7 @@ ModelPlan model_plan(const ModelConfig& config) {
                          .attention_scale = config.attention_scale > 0
                                                 ? config.attention_scale
                                                 : 1 / std::sqrt(static_cast<double>(config.head_dim)),
+                         .gated = family->gated_attention,
                          .activation = family->activation,
                          .norms = norm_names(family->norms),
                          .residual_scale = config.residual_scale};
@@ -47,7 +57,8 @@ ModelPlan model_plan(const ModelConfig& config) {
     const LayerKind kind = config.layer_kind(i);
     LayerPlan& layer = plan.layers.emplace_back(common);
     layer.index = i;
-    layer.convolution = kind.convolution ? config.convolution_width : 0;
+    layer.mixer = kind.mixer;
+    layer.taps = kind.mixer == Mixer::Attention ? 0 : config.convolution_width;
     layer.window = kind.windowed ? config.window : 0;
     layer.unrotated = config.head_dim - (kind.rotated ? config.rotary_dim() : 0);
     layer.rotary = kind.windowed && own_angles ? 1 : 0;

@@ -26,13 +26,15 @@ struct RotarySettings {
 
 struct LayerPlan {
   int index = 0;
-  int convolution = 0;  ///< width of the short convolution in place of attention; 0: attention
+  Mixer mixer = Mixer::Attention;
+  int taps = 0;  ///< width of the mixer's convolution; 0: it has none
   // Attention:
   int window = 0;          ///< positions that a row sees, its own included; 0: all up to its own
   int unrotated = 0;       ///< last numbers of a head that are not rotated
   std::size_t rotary = 0;  ///< of ModelPlan::rotary
   QueryKeyNorm query_key_norm = QueryKeyNorm::None;
   double attention_scale = 1;  ///< multiplies scores
+  bool gated = false;          ///< what it returns is multiplied by the sigmoid of a gate
   // MLP:
   Activation activation = Activation::Silu;
   int experts = 0;  ///< 0: one MLP for every row
@@ -54,6 +56,9 @@ struct ModelPlan {
 
 /// REQUIRES: check_model_config(config).
 ModelPlan model_plan(const ModelConfig& config);
+
+/// What the names of a mixer's weights begin with.
+std::string_view mixer_name(Mixer mixer);
 
 /// The norms of each layer of a family.
 const NormNames& norm_names(NormPlacement placement);

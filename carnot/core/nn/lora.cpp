@@ -31,8 +31,8 @@ at::Tensor uniform(at::IntArrayRef shape, double bound, std::uint64_t seed, cons
 }  // namespace
 
 const at::Tensor& Model::Layer::weight(Projection projection) const {
-  const std::array<const at::Tensor*, kProjectionNames.size()> all{&input,  &query, &key, &value,
-                                                                   &output, &gate,  &up,  &down};
+  const std::array<const at::Tensor*, kProjectionNames.size()> all{&input, &input_z, &input_b, &input_a, &query, &key,
+                                                                   &value, &output,  &gate,    &up,      &down};
   return *all[static_cast<std::size_t>(projection)];
 }
 
@@ -42,7 +42,7 @@ void Model::for_each_projection(Layers& layers, const Use& use) {
     auto& layer = layers[i];
     const std::string prefix = "model.layers." + std::to_string(i) + ".";
     for (std::size_t p = 0; p < kProjectionNames.size(); ++p) {
-      const std::string mixer = layer.convolution.defined() ? "conv." : "self_attn.";
+      const std::string mixer = std::string(mixer_name(layer.mixer)) + ".";
       const std::string block = p < static_cast<std::size_t>(Projection::Gate) ? mixer : "mlp.";
       const auto projection = static_cast<Projection>(p);
       if (!layer.weight(projection).defined()) continue;

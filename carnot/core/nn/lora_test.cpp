@@ -91,12 +91,12 @@ TEST_P(Lora, PackedRowsEqualSequencesAloneAndDecodedOnesBitForBit) {
   const at::Tensor alone = model.hidden(batch.tokens_T.slice(0, 5, 38), batch.positions_T.slice(0, 5, 38),
                                         PackedAttention{.offsets = {0, 33}});
   EXPECT_TRUE(at::equal(alone, together.slice(0, 5, 38)));
-  KvCache cache(model.config(), 3, model.options());
+  KvCache cache(model.config(), 3, model.options(), 1);
   const std::vector<int> blocks{2, 0, 1};
   int past = 0;
   for (int rows : {18, 1, 1, 13}) {
     const PagedAttention plan{.cache = &cache,
-                              .sequences = {{.begin = 0, .end = rows, .past = past, .blocks = blocks}}};
+                              .sequences = {{.begin = 0, .end = rows, .past = past, .blocks = blocks, .state = 0}}};
     const int first = 5 + past;
     const at::Tensor hidden = model.hidden(batch.tokens_T.slice(0, first, first + rows),
                                            batch.positions_T.slice(0, first, first + rows), plan);

@@ -9,6 +9,7 @@
 #include "carnot/core/base/random.h"
 #include "carnot/core/nn/elementwise.h"
 #include "carnot/core/nn/expert_mlp.h"
+#include "carnot/core/nn/gated_delta_net.h"
 #include "carnot/core/nn/linear.h"
 #include "carnot/core/nn/recompute.h"
 #include "carnot/core/nn/rotary.h"
@@ -32,6 +33,23 @@ void fill_normal(const at::Tensor& weight, std::uint64_t seed, const std::string
   weight.copy_(at::tensor(values, at::kDouble).view(weight.sizes()));
 }
 
+/// Logarithms of uniform draws from 0 to 16, as transformers has them, so that heads forget at different rates.
+void fill_rates(const at::Tensor& log_rate, std::uint64_t seed, const std::string& name) {
+  RandomStream stream(derive_seed(seed, name));
+  std::vector<double> values(log_rate.numel());
+  for (double& value : values) value = std::log(0.01 + 15.99 * stream.uniform());
+  const at::NoGradGuard no_grad;
+  log_rate.copy_(at::tensor(values, at::kDouble));
+}
+
+/// The query's projection holds, head by head, queries and then gates: into queries, keys and values, and the gates.
+std::pair<at::Tensor, at::Tensor> split_gate(const ModelConfig& config, const at::Tensor& projected_TD) {
+  const std::int64_t rows = projected_TD.size(0), queries = config.query_width();
+  const auto parts = projected_TD.split_with_sizes({queries, projected_TD.size(1) - queries}, 1);
+  const auto halves = parts[0].reshape({rows, config.num_heads, 2, config.head_dim}).unbind(2);
+  return {at::cat({halves[0].reshape({rows, -1}), parts[1]}, 1), halves[1].reshape({rows, -1})};
+}
+
 bool ends_with(const std::string& name, const std::string& ending) {
   return name.size() >= ending.size() && name.compare(name.size() - ending.size(), ending.size(), ending) == 0;
 }
@@ -52,13 +70,14 @@ struct ModelWorkspace {
 void Model::make_mixer(const LayerPlan& plan, const at::TensorOptions& options, Layer& layer) const {
   const std::int64_t h = config_.hidden_size, d = config_.head_dim;
   const std::int64_t q = config_.num_heads * d, kv = config_.num_kv_heads * d;
-  if (plan.convolution > 0) {
+  if (plan.mixer == Mixer::ShortConvolution) {
     layer.input = zeros({3 * h, h}, options);
-    layer.convolution = zeros({h, 1, plan.convolution}, options);
+    layer.convolution = zeros({h, 1, plan.taps}, options);
     layer.output = zeros({h, h}, options);
     return;
   }
-  layer.query = zeros({q, h}, options);
+  if (plan.mixer == Mixer::GatedDelta) return make_delta(plan, options, layer);
+  layer.query = zeros({config_.query_width(), h}, options);
   layer.key = zeros({kv, h}, options);
   layer.value = zeros({kv, h}, options);
   layer.output = zeros({h, q}, options);
@@ -74,9 +93,22 @@ void Model::make_mixer(const LayerPlan& plan, const at::TensorOptions& options, 
   }
 }
 
+void Model::make_delta(const LayerPlan& plan, const at::TensorOptions& options, Layer& layer) const {
+  const std::int64_t h = config_.hidden_size, heads = config_.delta_value_heads, values = config_.delta_values();
+  layer.input = zeros({config_.delta_width(), h}, options);
+  layer.input_z = zeros({values, h}, options);
+  layer.input_b = zeros({heads, h}, options);
+  layer.input_a = zeros({heads, h}, options);
+  layer.convolution = zeros({config_.delta_width(), 1, plan.taps}, options);
+  layer.log_rate = zeros({heads}, options);
+  layer.step_bias = zeros({heads}, options);
+  layer.delta_norm = zeros({config_.delta_value_dim}, options);
+  layer.output = zeros({h, values}, options);
+}
+
 Model::Layer Model::make_layer(const LayerPlan& plan, const at::TensorOptions& options) const {
   const std::int64_t h = config_.hidden_size, f = plan.mlp_width;
-  Layer layer;
+  Layer layer{.mixer = plan.mixer};
   make_mixer(plan, options, layer);
   if (plan.experts > 0) layer.router = zeros({plan.experts, h}, options);
   const auto matrix = [&] { return zeros({f, h}, options); };
@@ -114,8 +146,10 @@ Model::Model(const ModelConfig& config, std::uint64_t seed, const at::TensorOpti
   const double residual_std = init_std / std::sqrt(2.0 * config.num_layers);
   for (const NamedTensor& weight : parameters()) {
     if (ends_with(weight.name, "bias")) continue;
-    if (weight.tensor.dim() == 1) {
-      weight.tensor.fill_(1 - plan_.norm_offset);
+    if (ends_with(weight.name, "A_log")) {
+      fill_rates(weight.tensor, seed, weight.name);
+    } else if (weight.tensor.dim() == 1) {
+      weight.tensor.fill_(ends_with(weight.name, "linear_attn.norm.weight") ? 1 : 1 - plan_.norm_offset);
     } else {
       const bool into_residual = ends_with(weight.name, "o_proj.weight") || ends_with(weight.name, "down_proj.weight");
       const double of_taps = 1 / std::sqrt(static_cast<double>(config_.convolution_width));
@@ -169,20 +203,46 @@ at::Tensor Model::norm_and_linear(const at::Tensor& x_TH, const at::Tensor& norm
 
 at::Tensor Model::mixer_output(int index, const at::Tensor& x_TH, const at::Tensor& positions_T,
                                const AttentionPlan& plan) const {
+  switch (plan_.layers[index].mixer) {
+    case Mixer::ShortConvolution: return convolution_output(index, x_TH, plan);
+    case Mixer::GatedDelta: return delta_output(index, x_TH, plan);
+    case Mixer::Attention: break;
+  }
+  return attention_output(index, x_TH, positions_T, plan);
+}
+
+at::Tensor Model::convolution_output(int index, const at::Tensor& x_TH, const AttentionPlan& plan) const {
+  const Layer& layer = layers_[index];
+  const at::Tensor bcx = norm_and_linear(x_TH, layer.before_attention, weights_of(layer, {Projection::Input}));
+  const auto convolved = [bcx, weight = layer.convolution, plan, index, kernels = kernels_] {
+    return short_convolution(bcx, weight, plan, index, kernels);
+  };
+  return linear(convolved(), weights_of(layer, {Projection::Output}), workspace_->packed, kernels_, convolved);
+}
+
+at::Tensor Model::delta_output(int index, const at::Tensor& x_TH, const AttentionPlan& plan) const {
+  const Layer& layer = layers_[index];
+  const LinearWeights wide = weights_of(layer, {Projection::Input, Projection::InputZ}),
+                      narrow = weights_of(layer, {Projection::InputB, Projection::InputA});
+  const at::Tensor qkvz = norm_and_linear(x_TH, layer.before_attention, wide),
+                   ba = norm_and_linear(x_TH, layer.before_attention, narrow);
+  const at::Tensor gate_up = gated_delta_net(
+      config_, qkvz, ba, {layer.convolution, layer.log_rate, layer.step_bias, layer.delta_norm}, plan, index, kernels_);
+  return gated_linear(gate_up, Activation::Silu, weights_of(layer, {Projection::Output}));
+}
+
+at::Tensor Model::attention_output(int index, const at::Tensor& x_TH, const at::Tensor& positions_T,
+                                   const AttentionPlan& plan) const {
   const Layer& layer = layers_[index];
   const LayerPlan& what = plan_.layers[index];
-  if (what.convolution > 0) {
-    const at::Tensor bcx = norm_and_linear(x_TH, layer.before_attention, weights_of(layer, {Projection::Input}));
-    const auto convolved = [bcx, weight = layer.convolution, plan, index, kernels = kernels_] {
-      return short_convolution(bcx, weight, plan, index, kernels);
-    };
-    return linear(convolved(), weights_of(layer, {Projection::Output}), workspace_->packed, kernels_, convolved);
-  }
-  const at::Tensor qkv = norm_and_linear(x_TH, layer.before_attention,
-                                         weights_of(layer, {Projection::Query, Projection::Key, Projection::Value}));
+  const at::Tensor projected = norm_and_linear(
+      x_TH, layer.before_attention, weights_of(layer, {Projection::Query, Projection::Key, Projection::Value}));
+  const auto [qkv, gate] = what.gated ? split_gate(config_, projected) : std::pair(projected, at::Tensor());
   const at::Tensor mixed = self_attention(config_, what, qkv, {layer.query_norm, layer.key_norm, plan_.norm_offset},
                                           workspace_->rotary[what.rotary], positions_T, plan, kernels_);
-  return linear(mixed, weights_of(layer, {Projection::Output}), workspace_->packed, kernels_);
+  const LinearWeights output = weights_of(layer, {Projection::Output});
+  if (what.gated) return gated_linear(at::cat({gate, mixed}, 1), Activation::Sigmoid, output);
+  return linear(mixed, output, workspace_->packed, kernels_);
 }
 
 at::Tensor Model::layer_output(int index, const at::Tensor& x_TH, const at::Tensor& positions_T,
@@ -203,10 +263,12 @@ at::Tensor Model::mlp_output(int index, const at::Tensor& x_TH) const {
   }
   const at::Tensor gate_up =
       norm_and_linear(x_TH, layer.before_mlp, weights_of(layer, {Projection::Gate, Projection::Up}));
-  const auto gated = [gate_up, activation = what.activation, kernels = kernels_] {
-    return gated_product(gate_up, activation, kernels);
-  };
-  return linear(gated(), weights_of(layer, {Projection::Down}), workspace_->packed, kernels_, gated);
+  return gated_linear(gate_up, what.activation, weights_of(layer, {Projection::Down}));
+}
+
+at::Tensor Model::gated_linear(const at::Tensor& gate_up, Activation activation, const LinearWeights& weights) const {
+  const auto gated = [gate_up, activation, kernels = kernels_] { return gated_product(gate_up, activation, kernels); };
+  return linear(gated(), weights, workspace_->packed, kernels_, gated);
 }
 
 at::Tensor Model::embedded(const at::Tensor& tokens_T) const {
@@ -252,7 +314,9 @@ void Model::keep_packed_weights_alone() {
   const at::NoGradGuard no_grad;
   for (const Layer& layer : layers_) {
     std::vector<std::vector<at::Tensor>> products = {{layer.output}};
-    if (layer.input.defined())
+    if (layer.input_z.defined())
+      products.insert(products.end(), {{layer.input, layer.input_z}, {layer.input_b, layer.input_a}});
+    else if (layer.input.defined())
       products.push_back({layer.input});
     else
       products.push_back({layer.query, layer.key, layer.value});
@@ -287,9 +351,16 @@ std::vector<NamedTensor> Model::parameters() const {
     list(prefix + "self_attn.v_proj.bias", layer.value_bias);
     list(prefix + "self_attn.q_norm.weight", layer.query_norm);
     list(prefix + "self_attn.k_norm.weight", layer.key_norm);
-    list(prefix + "conv.in_proj.weight", layer.input);
-    list(prefix + "conv.conv.weight", layer.convolution, true);
-    list(prefix + (layer.input.defined() ? "conv" : "self_attn") + ".o_proj.weight", layer.output);
+    const std::string mixer = prefix + std::string(mixer_name(layer.mixer));
+    list(mixer + ".in_proj.weight", layer.input);
+    list(mixer + ".in_proj_z.weight", layer.input_z);
+    list(mixer + ".in_proj_b.weight", layer.input_b);
+    list(mixer + ".in_proj_a.weight", layer.input_a);
+    list(mixer + ".conv.weight", layer.convolution, true);
+    list(mixer + ".A_log", layer.log_rate);
+    list(mixer + ".dt_bias", layer.step_bias);
+    list(mixer + ".norm.weight", layer.delta_norm);
+    list(mixer + ".o_proj.weight", layer.output);
     list_norm(norms.after_attention, layer.after_attention);
     list_norm(norms.before_mlp, layer.before_mlp);
     list(prefix + "mlp.gate_proj.weight", layer.gate);

@@ -51,7 +51,8 @@ enum class KernelChoice { Own, Portable };
 class Model {
  public:
   /// Random weights: normal, standard deviation `init_std` (projections back into the residual stream: divided by
-  /// sqrt(2 layers)), biases 0, norms such that they multiply by 1. The same seed gives the same weights on every
+  /// sqrt(2 layers)), biases 0, norms such that they multiply by 1, rates of the gated delta rule as transformers has
+  /// them. The same seed gives the same weights on every
   /// device.
   Model(const ModelConfig& config, std::uint64_t seed, const at::TensorOptions& options, double init_std = 0.05);
 
@@ -119,10 +120,12 @@ class Model {
 
  private:
   struct Layer {
+    Mixer mixer = Mixer::Attention;
     at::Tensor query{}, key{}, value{}, query_bias{}, key_bias{}, value_bias{}, query_norm{}, key_norm{}, output{};
     at::Tensor input{}, convolution{};  // in place of query, key, value and their norms
-    at::Tensor gate{}, up{}, down{};    // undefined where the MLP is a mixture of experts
-    at::Tensor router{};                // else undefined
+    at::Tensor input_z{}, input_b{}, input_a{}, log_rate{}, step_bias{}, delta_norm{};  // with them, of the delta rule
+    at::Tensor gate{}, up{}, down{};  // undefined where the MLP is a mixture of experts
+    at::Tensor router{};              // else undefined
     std::vector<ExpertWeights> experts{};
     at::Tensor before_attention{}, after_attention{}, before_mlp{}, after_mlp{};  // norms
     std::array<Adapter, kProjectionNames.size()> adapters{};
@@ -135,6 +138,7 @@ class Model {
   explicit Model(const ModelConfig& config) : config_(config), plan_(model_plan(config)) {}
   Layer make_layer(const LayerPlan& plan, const at::TensorOptions& options) const;
   void make_mixer(const LayerPlan& plan, const at::TensorOptions& options, Layer& layer) const;
+  void make_delta(const LayerPlan& plan, const at::TensorOptions& options, Layer& layer) const;
   at::Tensor embedded(const at::Tensor& tokens_T) const;
   at::Tensor layer_output(int index, const at::Tensor& x_TH, const at::Tensor& positions_T,
                           const AttentionPlan& plan) const;
@@ -144,7 +148,13 @@ class Model {
   /// Of attention or what takes its place.
   at::Tensor mixer_output(int index, const at::Tensor& x_TH, const at::Tensor& positions_T,
                           const AttentionPlan& plan) const;
+  at::Tensor attention_output(int index, const at::Tensor& x_TH, const at::Tensor& positions_T,
+                              const AttentionPlan& plan) const;
+  at::Tensor convolution_output(int index, const at::Tensor& x_TH, const AttentionPlan& plan) const;
+  at::Tensor delta_output(int index, const at::Tensor& x_TH, const AttentionPlan& plan) const;
   at::Tensor mlp_output(int index, const at::Tensor& x_TH) const;
+  /// A product of what gated_product() makes of its argument.
+  at::Tensor gated_linear(const at::Tensor& gate_up, Activation activation, const LinearWeights& weights) const;
   /// Calls use(name, projection, weight, adapter) for every matrix that can have an adapter. Defined where it is used.
   template <class Layers, class Use>
   static void for_each_projection(Layers& layers, const Use& use);

@@ -80,6 +80,24 @@ void check_layers(const ModelConfig& config, const Expect& expect) {
 }
 
 template <class Expect>
+void check_delta(const ModelConfig& config, const Expect& expect) {
+  const std::pair<const char*, int> sizes[] = {{"delta_key_heads", config.delta_key_heads},
+                                               {"delta_value_heads", config.delta_value_heads},
+                                               {"delta_key_dim", config.delta_key_dim},
+                                               {"delta_value_dim", config.delta_value_dim}};
+  for (const auto& [name, size] : sizes)
+    expect(size > 0 && size <= kMaxModelSize, std::string(name) + " is " + std::to_string(size) +
+                                                  ", expected a number from 1 to " + std::to_string(kMaxModelSize));
+  const Saturating width = Saturating(2) * config.delta_key_heads * config.delta_key_dim +
+                           Saturating(config.delta_value_heads) * config.delta_value_dim;
+  expect(width <= kMaxModelSize,
+         "heads of the gated delta rule have more than " + std::to_string(kMaxModelSize) + " numbers together");
+  expect(config.delta_key_heads <= 0 || config.delta_value_heads % config.delta_key_heads == 0,
+         "delta_value_heads is " + std::to_string(config.delta_value_heads) +
+             ", expected a multiple of delta_key_heads, " + std::to_string(config.delta_key_heads));
+}
+
+template <class Expect>
 void check_experts(const ModelConfig& config, const Expect& expect) {
   const ModelFamily* family = find_model_family(config.family);
   if (family == nullptr) return;
@@ -104,13 +122,16 @@ LayerKind ModelConfig::layer_kind(int layer) const {
   return {.rotated = !last_of(row.unrotated_every),
           .windowed = row.windows && window > 0 && !last_of(row.full_every),
           .experts = row.experts,
-          .convolution = row.attention_every > 0 && !last_of(row.attention_every)};
+          .mixer = row.attention_every > 0 && !last_of(row.attention_every) ? row.other_mixer : Mixer::Attention};
 }
 
-std::int64_t ModelConfig::num_convolutions() const {
-  const int every = find_model_family(family)->attention_every;
-  if (layers.empty()) return every > 0 ? num_layers - num_layers / every : 0;
-  return std::count_if(layers.begin(), layers.end(), [](const LayerKind& kind) { return kind.convolution; });
+std::int64_t ModelConfig::num_layers_with(Mixer mixer) const {
+  if (!layers.empty())
+    return std::count_if(layers.begin(), layers.end(), [&](const LayerKind& kind) { return kind.mixer == mixer; });
+  const ModelFamily& row = *find_model_family(family);
+  const int others = row.attention_every > 0 ? num_layers - num_layers / row.attention_every : 0;
+  if (mixer == Mixer::Attention) return num_layers - others;
+  return mixer == row.other_mixer ? others : 0;
 }
 
 std::int64_t ModelConfig::num_expert_layers() const {
@@ -121,18 +142,24 @@ std::int64_t ModelConfig::num_expert_layers() const {
 std::int64_t ModelConfig::num_parameters() const {
   const Saturating hidden = hidden_size, queries = Saturating(num_heads) * head_dim,
                    keys = Saturating(num_kv_heads) * head_dim;
-  const Saturating attention = hidden * (queries + 2 * keys) + queries * hidden;
+  const Saturating gates = find_model_family(family)->gated_attention ? queries : 0;
+  const Saturating attention = hidden * (queries + gates + 2 * keys) + queries * hidden;
   const Saturating biases = attention_bias() ? queries + 2 * keys : 0;
   Saturating head_norms = 0;
   if (query_key_norm() == QueryKeyNorm::Head) head_norms = Saturating(2) * head_dim;
   if (query_key_norm() == QueryKeyNorm::Whole) head_norms = queries + keys;
   const Saturating norms = norm_names(find_model_family(family)->norms).count() * hidden;
   const Saturating convolution = hidden * (4 * hidden + convolution_width);
-  const Saturating with_experts = num_expert_layers(), convolutions = num_convolutions();
+  const Saturating values = Saturating(delta_value_heads) * delta_value_dim,
+                   mixed = Saturating(2) * delta_key_heads * delta_key_dim + values;
+  const Saturating delta = hidden * (mixed + 2 * values + 2 * Saturating(delta_value_heads)) +
+                           mixed * convolution_width + 2 * Saturating(delta_value_heads) + delta_value_dim;
+  const Saturating with_experts = num_expert_layers();
   const Saturating mlps = (num_layers - with_experts) * 3 * hidden * intermediate_size +
                           with_experts * num_experts * (3 * hidden * expert_width() + hidden);
-  const Saturating mixers =
-      (num_layers - convolutions) * (attention + biases + head_norms) + convolutions * convolution;
+  const Saturating mixers = num_layers_with(Mixer::Attention) * (attention + biases + head_norms) +
+                            num_layers_with(Mixer::ShortConvolution) * convolution +
+                            num_layers_with(Mixer::GatedDelta) * delta;
   const Saturating embedding = Saturating(vocab_size) * hidden;
   return (embedding * (tied_head ? 1 : 2) + mixers + num_layers * norms + mlps + hidden).value();
 }
@@ -149,6 +176,11 @@ void ModelConfig::fields(FieldVisitor& visit) {
   visit.field("rms_norm_epsilon", rms_norm_epsilon, "added to the mean square in RMSNorm", above(0));
   visit.field("window", window, "positions that windowed layers see; 0: all", at_least(0));
   visit.field("convolution_width", convolution_width, "positions that a short convolution sums over", at_least(1));
+  visit.field("delta_key_heads", delta_key_heads, "heads of keys of the gated delta rule", at_least(1));
+  visit.field("delta_value_heads", delta_value_heads, "heads of its values; a multiple of delta_key_heads",
+              at_least(1));
+  visit.field("delta_key_dim", delta_key_dim, "numbers of its keys per head", at_least(1));
+  visit.field("delta_value_dim", delta_value_dim, "numbers of its values per head", at_least(1));
   visit.field("num_experts", num_experts, "experts of a layer, in families that have them", at_least(0));
   visit.field("experts_per_token", experts_per_token, "experts that compute each token", at_least(0));
   visit.field("expert_size", expert_size, "width of one expert's gated MLP; 0: intermediate_size", at_least(0));
@@ -189,6 +221,7 @@ Status check_model_config(const ModelConfig& config) {
   check_rotary(config, expect);
   check_layers(config, expect);
   check_experts(config, expect);
+  check_delta(config, expect);
   if (!problems.empty()) return join_errors(problems);
   return Done{};
 }

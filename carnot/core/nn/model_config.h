@@ -1,7 +1,7 @@
 // nn/model_config.h -- the shape of a decoder, in the terms of Hugging Face's config.json. No LibTorch.
 //
-// One decoder: grouped-query attention or short convolutions, rotary positions, RMSNorm, gated MLP or experts.
-// nn/layer_plan.h resolves what a config and its family's row say to what each layer computes.
+// One decoder: grouped-query attention, short convolutions or the gated delta rule, rotary positions, RMSNorm, gated
+// MLP or experts. nn/layer_plan.h resolves what a config and its family's row say to what each layer computes.
 #pragma once
 
 #include <algorithm>
@@ -41,10 +41,10 @@ struct RotaryScaling {
 
 /// How a layer differs from other layers.
 struct LayerKind {
-  bool rotated = true;       ///< has rotary positions
-  bool windowed = false;     ///< sees ModelConfig::window positions
-  bool experts = false;      ///< its MLP is a mixture of experts
-  bool convolution = false;  ///< has a short convolution in place of attention
+  bool rotated = true;    ///< has rotary positions
+  bool windowed = false;  ///< sees ModelConfig::window positions
+  bool experts = false;   ///< its MLP is a mixture of experts
+  Mixer mixer = Mixer::Attention;
   bool operator==(const LayerKind&) const = default;
 };
 
@@ -85,14 +85,28 @@ struct ModelConfig {
 
   int convolution_width = 3;  ///< positions that a short convolution sums over, its own included
 
+  int delta_key_heads = 2;  ///< of the gated delta rule
+  int delta_value_heads = 2;
+  int delta_key_dim = 32;
+  int delta_value_dim = 32;
+
   /// The family's properties. REQUIRES: a known family.
   bool attention_bias() const { return find_model_family(family)->query_key_value_bias; }
   QueryKeyNorm query_key_norm() const { return find_model_family(family)->query_key_norm; }
   LayerKind layer_kind(int layer) const;
+  /// Numbers that the query's projection gives.
+  std::int64_t query_width() const {
+    return std::int64_t{num_heads} * head_dim * (find_model_family(family)->gated_attention ? 2 : 1);
+  }
   int rotary_dim() const { return static_cast<int>(head_dim * std::clamp(rotary_share, 0.0, 1.0)); }
   int expert_width() const { return expert_size > 0 ? expert_size : intermediate_size; }
   std::int64_t num_expert_layers() const;
-  std::int64_t num_convolutions() const;
+  std::int64_t num_layers_with(Mixer mixer) const;
+  /// Whether a sequence has states besides what is kept of each position.
+  bool has_states() const { return num_layers_with(Mixer::GatedDelta) > 0; }
+  /// Numbers of a row that the gated delta rule reads: queries, keys, values.
+  int delta_width() const { return 2 * delta_key_heads * delta_key_dim + delta_values(); }
+  int delta_values() const { return delta_value_heads * delta_value_dim; }  ///< and those that it returns
 
   /// Saturates at the largest 64-bit number.
   std::int64_t num_parameters() const;

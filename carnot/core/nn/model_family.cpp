@@ -10,9 +10,13 @@ constexpr NameInFiles kLfm2Names[] = {
     {"mlp.down_proj", "feed_forward.w2"},          {"input_layernorm", "operator_norm"},
     {"post_attention_layernorm", "ffn_norm"},      {"model.norm", "model.embedding_norm"}};
 
+constexpr NameInFiles kQwen35Names[] = {{"linear_attn.in_proj", "linear_attn.in_proj_qkv"},
+                                        {"linear_attn.conv", "linear_attn.conv1d"},
+                                        {"linear_attn.o_proj", "linear_attn.out_proj"}};
+
 /// Llama 2 and 3.x; Mistral; Qwen2 and Qwen2.5; Qwen3: defaults as in transformers 4.57. SmolLM3; OLMo 2 and 3; Granite
-/// 3; the text parts of Gemma 3 and Ministral 3; Phi-3 to Phi-4-mini; Qwen3's mixtures of experts and OLMoE; LFM2: as
-/// in transformers 5.23.
+/// 3; the text parts of Gemma 3 and Ministral 3; Phi-3 to Phi-4-mini; Qwen3's mixtures of experts and OLMoE; LFM2;
+/// Qwen3.5's text part: as in transformers 5.23.
 constexpr ModelFamily kModelFamilies[] = {
     {.name = "llama", .architecture = "LlamaForCausalLM", .max_positions = 2048, .bos_token = 1, .eos_token = 2},
     {.name = "mistral",
@@ -125,6 +129,7 @@ constexpr ModelFamily kModelFamilies[] = {
      .architecture = "Lfm2ForCausalLM",
      .query_key_norm = QueryKeyNorm::Head,
      .attention_every = 3,
+     .other_mixer = Mixer::ShortConvolution,
      .kv_heads = 8,
      .rope_theta = 1000000,
      .rms_norm_epsilon = 1e-5,
@@ -134,6 +139,20 @@ constexpr ModelFamily kModelFamilies[] = {
      .eos_token = 2,
      .pad_token = 0,
      .names_in_files = kLfm2Names},
+    {.name = "qwen3_5_text",
+     .architecture = "Qwen3_5ForCausalLM",
+     .query_key_norm = QueryKeyNorm::Head,
+     .norms_add_one = true,
+     .partial_rotary = true,
+     .gated_attention = true,
+     .attention_every = 4,
+     .other_mixer = Mixer::GatedDelta,
+     .vocab_size = 248320,
+     .heads = 16,
+     .kv_heads = 4,
+     .head_dim = 256,
+     .rotary_share = 0.25,
+     .names_in_files = kQwen35Names},
 };
 
 }  // namespace

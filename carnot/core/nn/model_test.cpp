@@ -85,7 +85,7 @@ TEST_P(Decoder, CachedDecodingEqualsTheWholeSequence) {
     const at::NoGradGuard no_grad;
     const PackedBatch batch({40, 23});
     const at::Tensor whole = batch.hidden(model);
-    KvCache cache(model.config(), 8, model.options());
+    KvCache cache(model.config(), 8, model.options(), 3);
     const std::vector<std::vector<int>> blocks{{6, 1, 4}, {0, 7}};
     // Both sequences advance together, in uneven pieces: prompts first, then token by token.
     std::vector<int> past{0, 0};
@@ -96,7 +96,11 @@ TEST_P(Decoder, CachedDecodingEqualsTheWholeSequence) {
       int row = 0;
       for (std::size_t s = 0; s < 2; ++s) {
         const int first = batch.plan.offsets[s] + past[s];
-        plan.sequences.push_back({.begin = row, .end = row + piece[s], .past = past[s], .blocks = blocks[s]});
+        plan.sequences.push_back({.begin = row,
+                                  .end = row + piece[s],
+                                  .past = past[s],
+                                  .blocks = blocks[s],
+                                  .state = 2 - static_cast<int>(s)});
         tokens.push_back(batch.tokens_T.slice(0, first, first + piece[s]));
         positions.push_back(batch.positions_T.slice(0, first, first + piece[s]));
         expected.push_back(whole.slice(0, first, first + piece[s]));

@@ -4,11 +4,9 @@
 #include <ATen/TensorOperators.h>
 #include <torch/csrc/autograd/custom_function.h>
 
-#include <algorithm>
-#include <array>
-
 #include "carnot/core/base/check.h"
 #include "carnot/core/kernel/dispatch.h"
+#include "carnot/core/nn/convolution_taps.h"
 #include "carnot/core/nn/kv_cache.h"
 #include "carnot/core/nn/linear.h"
 #include "carnot/core/nn/number_types.h"
@@ -23,32 +21,6 @@ using torch::autograd::variable_list;
 constexpr std::int64_t kConvolvedRowsPerTask = 64;
 constexpr std::int64_t kChannelsPerTask = 64;
 
-/// Of a table of rows u, those that each row of the batch sums over, oldest first: [T, L]. The last is where its own is
-/// kept. -1: none.
-using Taps = at::Tensor;
-
-template <class RowOf>
-void append_taps(int taps, int first, int end, const RowOf& row_of, std::vector<std::int64_t>& all) {
-  for (int position = first; position < end; ++position)
-    for (int back = taps - 1; back >= 0; --back) all.push_back(back > position ? -1 : row_of(position - back));
-}
-
-/// The batch's row of a position that a sequence has of its own or shares.
-std::int64_t row_at(const PackedAttention& plan, int sequence, int position) {
-  while (position < plan.past_of(sequence)) sequence = plan.parent(sequence);
-  return plan.offsets[static_cast<std::size_t>(sequence)] + position - plan.past_of(sequence);
-}
-
-Taps taps_of(const PackedAttention& plan, int taps) {
-  std::vector<std::int64_t> all;
-  for (int s = 0; s < plan.num_sequences(); ++s) {
-    const int rows = plan.offsets[static_cast<std::size_t>(s) + 1] - plan.offsets[static_cast<std::size_t>(s)];
-    const auto row_of = [&](int position) { return row_at(plan, s, position); };
-    append_taps(taps, plan.past_of(s), plan.past_of(s) + rows, row_of, all);
-  }
-  return at::tensor(all, at::kLong).view({-1, taps});
-}
-
 Taps taps_of(const PagedAttention& plan, int taps) {
   std::vector<std::int64_t> all;
   for (const PagedRows& rows : plan.sequences) {
@@ -59,22 +31,6 @@ Taps taps_of(const PagedAttention& plan, int taps) {
     append_taps(taps, rows.past, rows.past + rows.end - rows.begin, row_of, all);
   }
   return at::tensor(all, at::kLong).view({-1, taps});
-}
-
-/// Pointers to the rows that a row sums over.
-template <class S>
-std::array<S*, kMaxConvolutionTaps> pointers_of(const at::Tensor& taps_TL, std::int64_t row, S* table,
-                                                std::int64_t width) {
-  std::array<S*, kMaxConvolutionTaps> pointers{};
-  const std::int64_t* places = taps_TL.data_ptr<std::int64_t>() + row * taps_TL.size(1);
-  for (std::int64_t tap = 0; tap < taps_TL.size(1); ++tap)
-    pointers[static_cast<std::size_t>(tap)] = places[tap] < 0 ? nullptr : table + places[tap] * width;
-  return pointers;
-}
-
-template <class S>
-at::Tensor weights_by_tap(const at::Tensor& weight) {
-  return weight.detach().squeeze(1).t().to(scalar_type_of<Computed<S>>()).contiguous();
 }
 
 /// u of every row, each at the place of its last tap.

@@ -45,8 +45,8 @@ class ForkedPass {
         answers_(answers),
         options_(options),
         answer_batches_(answer_batches()),
-        pool_(num_blocks()),
-        cache_(model.config(), pool_.size(), model.options()),
+        cache_(model.config(), num_blocks(), model.options(), num_states()),
+        manager_(cache_.num_blocks(), cache_.num_states()),
         tables_(contexts.size()) {}
 
   std::vector<double> run() {
@@ -82,6 +82,13 @@ class ForkedPass {
     return contexts + answers;
   }
 
+  /// Likewise: one of each.
+  int num_states() const {
+    std::size_t answers = 0;
+    for (const std::vector<int>& batch : answer_batches_) answers = std::max(answers, batch.size());
+    return static_cast<int>(contexts_.size() + answers);
+  }
+
   /// Contexts by the number of those before them: a level needs only earlier ones.
   std::vector<std::vector<int>> levels() const {
     std::vector<std::vector<int>> levels;
@@ -99,13 +106,19 @@ class ForkedPass {
   /// New rows of one sequence in the next forward pass.
   void add_rows(BlockTable& table, std::span<const TokenId> tokens) {
     const int past = table.num_tokens, begin = static_cast<int>(tokens_.size());
-    if (const auto copy = append(pool_, table, static_cast<int>(tokens.size())))
-      cache_.copy_block(copy->from, copy->to);
+    if (tokens.empty()) return;
+    const AppendCopies copies = append(manager_, table, static_cast<int>(tokens.size()));
+    if (copies.block) cache_.copy_block(copies.block->from, copies.block->to);
+    if (copies.state) cache_.copy_state(copies.state->from, copies.state->to);
     for (std::size_t i = 0; i < tokens.size(); ++i) {
       tokens_.push_back(tokens[i]);
       positions_.push_back(past + static_cast<std::int64_t>(i));
     }
-    rows_.push_back({.begin = begin, .end = static_cast<int>(tokens_.size()), .past = past, .blocks = table.blocks});
+    rows_.push_back({.begin = begin,
+                     .end = static_cast<int>(tokens_.size()),
+                     .past = past,
+                     .blocks = table.blocks,
+                     .state = table.state});
   }
 
   at::Tensor forward() {
@@ -117,41 +130,46 @@ class ForkedPass {
     return hidden_RH;
   }
 
-  void compute_contexts(const std::vector<int>& batch) {
-    for (int index : batch) {
-      const int parent = context(index).parent;
-      if (parent >= 0) table(index) = fork(pool_, table(parent), table(parent).num_tokens);
-      add_rows(table(index), context(index).tokens);
-    }
-    forward();
+  at::Tensor on_device(const std::vector<std::int64_t>& indices) const {
+    return at::tensor(indices, at::kLong).to(model_.options().device());
   }
 
-  /// The context's last token is computed again on the fork: it predicts the first token after the context.
+  void compute_contexts(const std::vector<int>& batch) {
+    std::vector<std::int64_t> ends;
+    for (int index : batch) {
+      const int parent = context(index).parent;
+      if (parent >= 0) table(index) = fork(manager_, table(parent), table(parent).num_tokens);
+      add_rows(table(index), context(index).tokens);
+      ends.push_back(std::ssize(tokens_) - 1);
+    }
+    const at::Tensor hidden_RH = forward();
+    if (!ends_CH_.defined()) ends_CH_ = at::empty({std::ssize(contexts_), hidden_RH.size(1)}, hidden_RH.options());
+    ends_CH_.index_copy_(0, on_device({batch.begin(), batch.end()}), hidden_RH.index_select(0, on_device(ends)));
+  }
+
   void measure_batch(const std::vector<int>& batch, std::vector<double>& log_probs) {
     std::vector<BlockTable> forks;
     forks.reserve(batch.size());
-    std::vector<std::int64_t> rows, targets;
+    std::vector<std::int64_t> rows, targets;  // rows: those of the forward, behind the contexts' ends
     for (int index : batch) {
       const ForkedAnswer& asked = answer(index);
       const BlockTable& before = table(asked.context);
-      forks.push_back(fork(pool_, before, before.num_tokens - 1));
-      std::vector<TokenId> fed{context(asked.context).tokens.back()};
-      fed.insert(fed.end(), asked.lead.begin(), asked.lead.end());
+      forks.push_back(fork(manager_, before, before.num_tokens));
+      std::vector<TokenId> fed = asked.lead;
       fed.insert(fed.end(), asked.tokens.begin(), asked.tokens.end() - 1);
       add_rows(forks.back(), fed);
-      const auto first = static_cast<std::int64_t>(tokens_.size() - asked.tokens.size());
-      for (std::size_t i = 0; i < asked.tokens.size(); ++i) {
-        rows.push_back(first + static_cast<std::int64_t>(i));
-        targets.push_back(asked.tokens[i]);
-      }
+      const std::int64_t end = std::ssize(contexts_) + std::ssize(tokens_);
+      rows.push_back(asked.lead.empty() ? asked.context : end - std::ssize(asked.tokens));
+      for (std::int64_t left = std::ssize(asked.tokens) - 1; left > 0; --left) rows.push_back(end - left);
+      targets.insert(targets.end(), asked.tokens.begin(), asked.tokens.end());
     }
-    const at::Tensor hidden_RH = forward();
-    const at::Tensor hidden_TH = hidden_RH.index_select(0, at::tensor(rows, at::kLong).to(hidden_RH.device()));
+    const at::Tensor known_RH = rows_.empty() ? ends_CH_ : at::cat({ends_CH_, forward()});
+    const at::Tensor hidden_TH = known_RH.index_select(0, on_device(rows));
     const TokenStatistics statistics =
         token_statistics(hidden_TH, model_, at::tensor(targets, at::kLong), {.temperature = options_.temperature});
     const std::vector<double> values = to_doubles(statistics.logprob_T);
     log_probs.insert(log_probs.end(), values.begin(), values.end());
-    for (BlockTable& table : forks) release(pool_, table);
+    for (BlockTable& table : forks) release(manager_, table);
   }
 
   const Model& model_;
@@ -159,9 +177,10 @@ class ForkedPass {
   std::span<const ForkedAnswer> answers_;
   LogProbPassOptions options_;
   std::vector<std::vector<int>> answer_batches_;
-  BlockManager pool_;
   KvCache cache_;
+  BlockManager manager_;
   std::vector<BlockTable> tables_;  ///< by context
+  at::Tensor ends_CH_;              ///< hidden states of the contexts' last rows
 
   std::vector<std::int64_t> tokens_, positions_;  ///< of the next forward pass
   std::vector<PagedRows> rows_;

@@ -1,5 +1,5 @@
 // rollout/forked_log_probs.h -- answers after contexts that grow from one another: each context is computed once, each
-// answer on a fork of its KV blocks.
+// answer on a fork of its KV blocks and its state.
 //
 // If the model is batch-invariant (nn/model.h), the result equals that of a pass over every context from its start, bit
 // for bit.
@@ -30,7 +30,8 @@ struct ForkedAnswer {
 };
 
 /// Log-probability of every answer's tokens, in the order of the answers. Its KV cache exists for the call only and
-/// holds the contexts' tokens and `options.max_tokens` rows of answers.
+/// holds the contexts' tokens and `options.max_tokens` rows of answers; where the model has states, one of every
+/// context and of every answer that is measured together with others.
 std::vector<double> forked_log_probs(const Model& model, std::span<const SharedContext> contexts,
                                      std::span<const ForkedAnswer> answers, const LogProbPassOptions& options);
 

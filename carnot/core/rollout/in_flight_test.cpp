@@ -26,18 +26,20 @@ void put_in_place(const Model& weights, Model& into) {
   for (std::size_t i = 0; i < from.size(); ++i) at::Tensor(to[i].tensor).copy_(from[i].tensor);
 }
 
-Model newer_model() {
-  Model model = testing::small_model();
+Model older_model(const std::string& family) { return testing::small_model({.family = family}); }
+
+Model newer_model(const std::string& family) {
+  Model model = older_model(family);
   const at::NoGradGuard no_grad;
   for (const NamedTensor& named : model.parameters()) at::Tensor(named.tensor).mul_(1.1);
   return model;
 }
 
 /// Rolls out, and swaps the weights after this many engine steps.
-Rollout swapped_after(int steps, const BranchPolicy& policy) {
-  Model model = testing::small_model();
-  const Model newer = newer_model();
-  DecoderRunner runner(model, 400);
+Rollout swapped_after(int steps, const std::string& family, const BranchPolicy& policy) {
+  Model model = older_model(family);
+  const Model newer = newer_model(family);
+  DecoderRunner runner(model, 400, 10);
   Engine engine(runner, {.max_batch_tokens = 60, .drawable_tokens = small_tokenizer().vocab_size()});
   const int free = engine.free_blocks();
   int asked = 0;
@@ -56,10 +58,10 @@ Rollout swapped_after(int steps, const BranchPolicy& policy) {
 /// In each trajectory, each token's log-probability equals that of one of the two weights bit for bit, and none of the
 /// older weights' follows one of the newer's. Each turn has the version of its first token. Returns the versions of the
 /// turns.
-std::set<int> checked_versions(const Rollout& rollout) {
+std::set<int> checked_versions(const Rollout& rollout, const std::string& family) {
   std::vector<Group> by_older = rollout.groups, by_newer = rollout.groups;
-  measure_old_policy(testing::small_model(), by_older, {});
-  measure_old_policy(newer_model(), by_newer, {});
+  measure_old_policy(older_model(family), by_older, {});
+  measure_old_policy(newer_model(family), by_newer, {});
   std::set<int> versions;
   const auto sampled = trajectories(rollout.groups), older = trajectories(by_older), newer = trajectories(by_newer);
   for (std::size_t i = 0; i < sampled.size(); ++i) {
@@ -81,22 +83,25 @@ std::set<int> checked_versions(const Rollout& rollout) {
   return versions;
 }
 
-TEST(InFlightUpdates, GiveEachTokenTheLogProbabilityOfTheWeightsThatSampledIt) {
+class InFlightUpdates : public ::testing::TestWithParam<std::string> {};
+INSTANTIATE_TEST_SUITE_P(Families, InFlightUpdates, ::testing::Values("qwen2", "qwen3_5_text"));
+
+TEST_P(InFlightUpdates, GiveEachTokenTheLogProbabilityOfTheWeightsThatSampledIt) {
   for (const int steps : {1, 6, 15, 40}) {
-    const Rollout rollout = swapped_after(steps, *independent());
+    const Rollout rollout = swapped_after(steps, GetParam(), *independent());
     expect_sound(rollout);
-    const std::set<int> versions = checked_versions(rollout);
+    const std::set<int> versions = checked_versions(rollout, GetParam());
     EXPECT_TRUE(versions.contains(kNewer)) << "after " << steps;
     EXPECT_TRUE(versions.contains(kOlder) || steps < 15) << "after " << steps;
   }
 }
 
-TEST(InFlightUpdates, KeepTreesValid) {
+TEST_P(InFlightUpdates, KeepTreesValid) {
   const auto policy = tree_expand({.trees = 2, .nodes = 1, .rounds = 1});
   for (const int steps : {4, 20, 60}) {
-    const Rollout rollout = swapped_after(steps, *policy);
+    const Rollout rollout = swapped_after(steps, GetParam(), *policy);
     expect_sound(rollout);
-    checked_versions(rollout);
+    checked_versions(rollout, GetParam());
   }
 }
 

@@ -68,7 +68,10 @@ std::vector<std::optional<double>> gains_of(std::span<const Group> groups) {
   return all;
 }
 
-TEST(Measure, InformationGainsOfARolloutEqualAPassOverItsTrajectoriesBitForBit) {
+class InformationGainsOfFamily : public ::testing::TestWithParam<std::string> {};
+INSTANTIATE_TEST_SUITE_P(Families, InformationGainsOfFamily, ::testing::Values("qwen3", "qwen3_5_text"));
+
+TEST_P(InformationGainsOfFamily, OfARolloutEqualAPassOverItsTrajectoriesBitForBit) {
   const auto fresh_every_other_turn = [](int turn, Reply& reply) {
     if (reply.done || turn % 2 == 0) return;
     reply.form = ReplyForm::FreshPrompt;
@@ -85,7 +88,7 @@ TEST(Measure, InformationGainsOfARolloutEqualAPassOverItsTrajectoriesBitForBit) 
   policies.push_back(balanced_branch());
   policies.push_back(tree_expand({.trees = 2, .nodes = 2}));
   const std::vector<ScriptedOptions> scripts{{}, {.change = fresh_every_other_turn}, {.change = fails_at_times}};
-  const Model model = qwen3_model(at::kFloat);
+  const Model model = testing::small_model({.family = GetParam()});
   const AnswerLead lead{.text = "<think>so</think> <answer>"};
   for (const auto& policy : policies) {
     for (const ScriptedOptions& script : scripts) {
@@ -94,6 +97,7 @@ TEST(Measure, InformationGainsOfARolloutEqualAPassOverItsTrajectoriesBitForBit) 
         for (const int num_blocks : {400, 40}) {
           const RolloutCase as{.max_batch_tokens = num_blocks == 40 ? 23 : 200,
                                .num_blocks = num_blocks,
+                               .num_states = num_blocks / 8,
                                .answer_scoring = {{.lead = lead, .gain = gain}},
                                .script = script};
           std::vector<Group> groups = groups_of(model, 0.8, *policy, as);

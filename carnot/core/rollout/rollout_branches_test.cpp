@@ -51,7 +51,9 @@ constexpr BranchTiming kTimings[] = {BranchTiming::AfterObservation, BranchTimin
 TEST(RolloutBranches, ABranchSharesItsParentsTurnsAndSamplesWhatAFreshTrajectoryWould) {
   for (const BranchTiming timing : kTimings) {
     const RecordingPolicy policy(2, 0.6, timing);
-    const Rollout out = roll_out_scripted(scripted_tasks(3, {}), with_budget(8), policy);
+    RolloutSetting setting = with_budget(8);
+    setting.num_states = timing == BranchTiming::SameTurn ? 5 : 0;
+    const Rollout out = roll_out_scripted(scripted_tasks(3, {}), setting, policy);
     expect_sound(out);
     expect_tokens_of_the_reference(out);
     int shared = 0;
@@ -81,11 +83,12 @@ TEST(RolloutBranches, DecisionsDoNotDependOnBatchSizeThreadsLatencyOrMemory) {
   for (const BranchTiming timing : kTimings) {
     const std::string expected =
         described(roll_out_scripted(scripted_tasks(3, {}), with_budget(7), RecordingPolicy(3, 0.5, timing)));
-    for (int variant = 1; variant <= 3; ++variant) {
+    for (int variant = 1; variant <= 5; ++variant) {
       RolloutSetting setting = with_budget(7);
-      setting.max_batch_tokens = std::array{3, 50, 300}[variant - 1];
+      setting.max_batch_tokens = std::array{3, 50, 300, 300, 50}[variant - 1];
+      setting.num_states = std::array{0, 0, 0, 2, 30}[variant - 1];
       setting.kernel_threads = variant;
-      setting.options.environment_threads = 4 - variant;
+      setting.options.environment_threads = 6 - variant;
       setting.num_blocks = variant == 3 ? 25 : 1000;
       const auto tasks = scripted_tasks(3, {.latency_seed = static_cast<std::uint64_t>(variant)});
       EXPECT_EQ(described(roll_out_scripted(tasks, setting, RecordingPolicy(3, 0.5, timing))), expected)
@@ -216,7 +219,11 @@ TEST(RolloutBranches, TreesGrowFromRandomNodesAndAreCutBackToTheBudget) {
   RolloutSetting setting = with_budget(6);
   setting.max_batch_tokens = 7;
   setting.options.environment_threads = 3;
-  EXPECT_EQ(described(roll_out_scripted(scripted_tasks(3, {.latency_seed = 4}), setting, *again)), described(out));
+  for (const int num_states : {0, 4, 60}) {
+    setting.num_states = num_states;
+    const auto tasks = scripted_tasks(3, {.latency_seed = 4});
+    EXPECT_EQ(described(roll_out_scripted(tasks, setting, *again)), described(out)) << num_states << " states";
+  }
 }
 
 TEST(RolloutBranches, ANodeThatCannotBeCopiedFailsTheTrajectoryThatWouldGrowThere) {
@@ -365,7 +372,9 @@ TEST(RolloutBranches, TurnsWithFreshPromptsBranchAndGrowTrees) {
   for (const BranchTiming timing : kTimings) policies.push_back(std::make_unique<RecordingPolicy>(2, 0.6, timing));
   policies.push_back(tree_expand({.trees = 2, .nodes = 2, .rounds = 2}));
   for (const auto& policy : policies) {
-    const Rollout out = roll_out_scripted(scripted_tasks(3, {.change = fresh}), with_budget(6), *policy);
+    RolloutSetting setting = with_budget(6);
+    setting.num_states = policy == policies.front() ? 0 : 4;
+    const Rollout out = roll_out_scripted(scripted_tasks(3, {.change = fresh}), setting, *policy);
     expect_sound(out);
     expect_tokens_of_the_reference(out);
     EXPECT_EQ(out.metrics.infra_failures, 0);

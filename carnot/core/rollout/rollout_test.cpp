@@ -50,17 +50,21 @@ TEST(Rollout, GivesEachTaskItsBudgetOfIndependentTrajectories) {
 
 TEST(Rollout, SamplesWhatADecoderWithoutACacheWould) {
   for (const ReplyForm form : {ReplyForm::UserMessage, ReplyForm::Inline}) {
-    RolloutSetting setting = with_budget(3);
-    setting.options.sampling.temperature = 0.7;
-    expect_tokens_of_the_reference(roll_out_scripted(scripted_tasks(3, {.form = form}), setting), 0.7);
+    for (const int num_states : {0, 3, 100}) {
+      RolloutSetting setting = with_budget(3);
+      setting.num_states = num_states;
+      setting.options.sampling.temperature = 0.7;
+      expect_tokens_of_the_reference(roll_out_scripted(scripted_tasks(3, {.form = form}), setting), 0.7);
+    }
   }
 }
 
 TEST(Rollout, TokensDoNotDependOnBatchSizeThreadsLatencyOrMemory) {
   const std::string expected = described(roll_out_scripted(scripted_tasks(4, {}), with_budget(4)));
-  for (int variant = 1; variant <= 4; ++variant) {
+  for (int variant = 1; variant <= 7; ++variant) {
     RolloutSetting setting = with_budget(4);
-    setting.max_batch_tokens = std::array{1, 9, 64, 300}[variant - 1];
+    setting.max_batch_tokens = std::array{1, 9, 64, 300, 64, 300, 9}[variant - 1];
+    setting.num_states = std::array{0, 0, 0, 0, 1, 6, 40}[variant - 1];
     setting.kernel_threads = 1 + variant % 2;
     setting.options.environment_threads = variant;
     setting.num_blocks = variant == 4 ? 25 : 2000;
@@ -70,9 +74,13 @@ TEST(Rollout, TokensDoNotDependOnBatchSizeThreadsLatencyOrMemory) {
 }
 
 TEST(Rollout, PrefillsATasksPromptOnce) {
-  const Rollout out = roll_out_scripted(scripted_tasks(1, {.turns = 1}), with_budget(8));
-  const Turn& turn = out.groups[0].trees[0].turns[0];
-  EXPECT_EQ(out.metrics.computed_rows, turn.sampled_begin - 1 + out.metrics.sampled_tokens);
+  for (const int num_states : {0, 9}) {  // one of each trajectory, and the prompt's
+    RolloutSetting setting = with_budget(8);
+    setting.num_states = num_states;
+    const Rollout out = roll_out_scripted(scripted_tasks(1, {.turns = 1}), setting);
+    const Turn& turn = out.groups[0].trees[0].turns[0];
+    EXPECT_EQ(out.metrics.computed_rows, turn.sampled_begin - 1 + out.metrics.sampled_tokens);
+  }
 }
 
 TEST(Rollout, MarksWhatWasSampledAndWhatCameFromElsewhere) {
@@ -196,7 +204,9 @@ TEST(Rollout, ASiblingThatOpensDifferentlyContinuesItsOwnPrompt) {
 
 TEST(Rollout, ASiblingWhoseEnvironmentCannotBeMadeFailsAlone) {
   const std::vector<RolloutTask> tasks{task_of_seeds({0, 0})};  // the third is one too many
-  const Rollout out = roll_out_scripted(tasks, with_budget(3));
+  RolloutSetting one_thread = with_budget(3);
+  one_thread.options.environment_threads = 1;  // the last trajectory's is made last
+  const Rollout out = roll_out_scripted(tasks, one_thread);
   expect_sound(out);
   EXPECT_EQ(out.metrics.infra_failures, 1);
   ASSERT_EQ(out.failures.size(), 1u);
@@ -289,7 +299,7 @@ TEST(Rollout, ReportsHowManyTrajectoriesHaveEnded) {
 TEST(Rollout, StoppedAtAnyMomentLeavesNothingInTheEngine) {
   const auto chains = independent(), trees = tree_expand({.trees = 2, .nodes = 1, .rounds = 1});
   for (const BranchPolicy* policy : {chains.get(), trees.get()}) {
-    HashRunner model(small_tokenizer().vocab_size(), 2000);
+    HashRunner model(small_tokenizer().vocab_size(), 2000, 20);
     Engine engine(model, {});
     const auto rolled_out = [&](const RolloutEvents& events) {
       return roll_out(engine, small_chat(), *policy, scripted_tasks(3, {}), with_budget(4).options, kRolloutKey,
@@ -302,6 +312,7 @@ TEST(Rollout, StoppedAtAnyMomentLeavesNothingInTheEngine) {
       EXPECT_TRUE(out.stopped) << asks;
       EXPECT_TRUE(out.groups.empty());
       EXPECT_EQ(engine.free_blocks(), 2000) << asks;
+      EXPECT_EQ(engine.free_states(), 20) << asks;
       EXPECT_FALSE(engine.has_work());
     }
     EXPECT_EQ(described(rolled_out({})), whole) << "the engine serves the next rollout as usual";

@@ -23,7 +23,7 @@ struct ModelSizes {
 
   bool targets(Projection projection) const { return targeted[static_cast<std::size_t>(projection)]; }
   Count dense_layers() const { return layers - expert_layers; }
-  Count attention_layers() const { return layers - convolutions; }
+  Count attention_layers() const { return layers - convolutions - deltas; }
   /// Of the layers' MLPs, or of one expert.
   Count widest_inner() const {
     return std::max(dense_layers() > 0 ? inner : Count(0), expert_layers > 0 ? expert_inner : Count(0));
@@ -32,7 +32,10 @@ struct ModelSizes {
   Count value, wide;  ///< bytes; of weights and activations, and of sums and gradients of weights
   bool own;           ///< Carnot's kernels run; LibTorch's operators otherwise
   Count hidden, inner, queries, keys, layers, head, parameters;
-  Count convolutions;   ///< those of them with a short convolution in place of attention
+  Count convolutions;  ///< those of them with a short convolution in place of attention
+  Count deltas;        ///< those of them with the gated delta rule
+  Count delta_width, delta_values, delta_heads;
+  Count gates;          ///< width of the gate of what attention returns
   Count expert_layers;  ///< those of them whose MLP is a mixture of experts
   Count experts, top_k, expert_inner;
   Count projections;

@@ -4,6 +4,7 @@
 
 #include "carnot/core/collectives/gradient_exchange.h"
 #include "carnot/core/collectives/in_flight.h"
+#include "carnot/core/nn/gated_delta_net.h"
 #include "carnot/core/nn/kv_cache.h"
 #include "carnot/core/optim/rules.h"
 #include "carnot/core/run/activation_budget.h"
@@ -56,8 +57,20 @@ Count own_evaluated_trajectories(const MemorySettings& s) {
 
 Count blocks_of_cache(const MemorySettings& s) { return cache_blocks(s.rollout, own_trajectories(s).value()); }
 
+Count states_of_cache(const MemorySettings& s, const ModelSizes& n) {
+  return n.deltas > 0 ? Count(cache_states(s.rollout, own_trajectories(s).value())) : Count(0);
+}
+
+/// Of one sequence: of each layer the rule's state, and the last rows of its convolution.
+Count state_bytes(const MemorySettings& s, const ModelSizes& n) {
+  if (n.deltas == 0) return 0;
+  const Count rows = (s.model.convolution_width - 1) * n.delta_width;
+  return n.deltas * (delta_state_size(s.model, n.wide > 4) * n.wide + rows * n.value);
+}
+
 Count cache_bytes(const MemorySettings& s, const ModelSizes& n) {
-  return blocks_of_cache(s) * (n.attention_layers() * 2 * n.keys + n.convolutions * n.hidden) * kBlockTokens * n.value;
+  const Count position = n.attention_layers() * 2 * n.keys + n.convolutions * n.hidden;
+  return blocks_of_cache(s) * position * kBlockTokens * n.value + states_of_cache(s, n) * state_bytes(s, n);
 }
 
 BudgetPart cache_part(const MemorySettings& s, const ModelSizes& n) {
@@ -267,7 +280,7 @@ MemorySettings memory_settings(const Recipe& recipe, const ModelConfig& model, M
           .model = model,
           .lora = recipe.lora,
           .sft = recipe.sft,
-          .rollout = recipe.rollout,
+          .rollout = recipe.rollout_settings(),
           .train = recipe.train,
           .evaluation = recipe.evaluation,
           .stage = stage,

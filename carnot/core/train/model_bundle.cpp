@@ -291,8 +291,16 @@ std::int64_t cache_blocks(const RolloutSettings& options, std::int64_t trajector
   return ((tokens + kBlockTokens - 1) / kBlockTokens + Saturating(2) * trajectories).value();
 }
 
+std::int64_t cache_states(const RolloutSettings& options, std::int64_t trajectories) {
+  const std::int64_t group_size = std::max(options.options.group_size, 1);
+  const Saturating groups = (Saturating(trajectories) + group_size - 1) / group_size;
+  const Saturating states = groups + Saturating(options.options.answer_scoring ? 2 : 1) * trajectories;
+  return std::min(states.value(), cache_blocks(options, trajectories));
+}
+
 void Generation::give_back_memory() {
   CARNOT_CHECK_EQ(engine->free_blocks(), runner->num_blocks());
+  CARNOT_CHECK_EQ(engine->free_states(), runner->num_states());
   runner->give_back_memory();
 }
 
@@ -301,7 +309,8 @@ Generation make_generation(const ModelBundle& bundle, const RolloutSettings& opt
   if (blocks > std::numeric_limits<int>::max())
     throw std::length_error("the KV cache would have " + std::to_string(blocks) + " blocks; rollout.cache_tokens");
   Generation generation;
-  generation.runner = std::make_unique<DecoderRunner>(*bundle.policy, static_cast<int>(blocks));
+  generation.runner = std::make_unique<DecoderRunner>(*bundle.policy, static_cast<int>(blocks),
+                                                      static_cast<int>(cache_states(options, trajectories)));
   EngineOptions engine = options.engine;
   engine.drawable_tokens = bundle.tokenizer->vocab_size();
   generation.engine = std::make_unique<Engine>(*generation.runner, engine);

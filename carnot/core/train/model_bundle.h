@@ -73,4 +73,9 @@ Generation make_generation(const ModelBundle& bundle, const RolloutSettings& opt
 /// Blocks of the KV cache for `trajectories` at a time; the largest 64-bit number where there would be more.
 std::int64_t cache_blocks(const RolloutSettings& options, std::int64_t trajectories);
 
+/// States of the KV cache for `trajectories` at a time, where the model has them: one of each, of each group's prompt,
+/// and of each answer that is scored while sampling, at most one of a trajectory; not more than there are blocks. With
+/// fewer, trajectories would wait for one another and be computed again from their start.
+std::int64_t cache_states(const RolloutSettings& options, std::int64_t trajectories);
+
 }  // namespace carnot

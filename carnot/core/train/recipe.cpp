@@ -281,6 +281,12 @@ RolloutOptions Recipe::rollout_options() const {
   return options;
 }
 
+RolloutSettings Recipe::rollout_settings() const {
+  RolloutSettings settings = rollout;
+  settings.options = rollout_options();
+  return settings;
+}
+
 FieldTable Recipe::table() {
   FieldTable table;
   NameOnly environment_choice{environment_name, "environment; `carnot list environments` prints them"};

@@ -70,6 +70,9 @@ struct Recipe {
   /// weights may be newer by the time that their trajectories are trained on.
   RolloutOptions rollout_options() const;
 
+  /// rollout.*, with these options.
+  RolloutSettings rollout_settings() const;
+
   /// The whole recipe, each field at its resolved value; reads back to an equal one.
   std::string to_yaml();
 

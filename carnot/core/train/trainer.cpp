@@ -119,7 +119,7 @@ Trainer::Trainer(Recipe& recipe, ModelBundle& bundle, Collectives& collectives)
     : recipe_(recipe),
       bundle_(bundle),
       collectives_(collectives),
-      generation_(make_generation(bundle, recipe.rollout, recipe.step_trajectories(collectives.size()))),
+      generation_(make_generation(bundle, recipe.rollout_settings(), recipe.step_trajectories(collectives.size()))),
       work_(collectives, recipe.train),
       optimizer_(work_.make_optimizer(optimizer_weights(bundle.policy->trained()), recipe.train.optimizer)),
       objective_(recipe.method.objective),

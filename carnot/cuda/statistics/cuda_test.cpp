@@ -64,13 +64,13 @@ TEST_P(OnCuda, CachedDecodingEqualsTheWholeSequence) {
   const at::NoGradGuard no_grad;
   const Model model = make(at::kCUDA);
   const at::Tensor whole = model.hidden(tokens_, positions_, plan_).slice(0, 0, 20);
-  KvCache cache(model.config(), 4, model.options());
+  KvCache cache(model.config(), 4, model.options(), 1);
   const std::vector<int> blocks{3, 1};
   std::vector<at::Tensor> pieces;
   for (int begin = 0; begin < 20;) {
     const int end = begin == 0 ? 11 : begin + 1;
     PagedAttention paged{.cache = &cache};
-    paged.sequences.push_back({.begin = 0, .end = end - begin, .past = begin, .blocks = blocks});
+    paged.sequences.push_back({.begin = 0, .end = end - begin, .past = begin, .blocks = blocks, .state = 0});
     pieces.push_back(model.hidden(tokens_.slice(0, begin, end), positions_.slice(0, begin, end), paged));
     begin = end;
   }

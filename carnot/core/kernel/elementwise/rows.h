@@ -135,6 +135,24 @@ void geglu_backward(std::int64_t n, const S* dout, const S* gate, const S* up, S
   });
 }
 
+template <class S>
+void sigmoid_product(std::int64_t n, const S* gate, const S* up, S* out) {
+  using T = Computed<S>;
+  elementwise<S, 2, 1>(n, {gate, up}, {out}, [](const Vector<T>(&x)[2], Vector<T>(&y)[1], std::int64_t) {
+    y[0] = x[1] / (exp_of(-x[0]) + T(1));
+  });
+}
+
+template <class S>
+void sigmoid_product_backward(std::int64_t n, const S* dout, const S* gate, const S* up, S* dgate, S* dup) {
+  using T = Computed<S>;
+  elementwise<S, 3, 2>(n, {dout, gate, up}, {dgate, dup}, [](const Vector<T>(&x)[3], Vector<T>(&y)[2], std::int64_t) {
+    const Vector<T> sigmoid = T(1) / (exp_of(-x[1]) + T(1));
+    y[0] = x[0] * x[2] * sigmoid * (T(1) - sigmoid);
+    y[1] = x[0] * sigmoid;
+  });
+}
+
 template <class T>
 void rotate(int half, const T* cosine, const T* sine, T sign, const T* x, T* y) {
   int i = 0;
