@@ -14,6 +14,9 @@
 
 namespace carnot {
 
+inline constexpr std::int64_t kConvolvedRowsPerTask = 64;
+inline constexpr std::int64_t kConvolvedChannelsPerTask = 64;
+
 /// Of a table of rows, those that each row of the batch sums over, oldest first: [T, L]. The last is its own. -1: none.
 using Taps = at::Tensor;
 

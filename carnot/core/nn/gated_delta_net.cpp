@@ -13,6 +13,7 @@
 #include "carnot/core/nn/kv_cache.h"
 #include "carnot/core/nn/linear.h"
 #include "carnot/core/nn/number_types.h"
+#include "carnot/core/nn/packed_rows.h"
 #include "carnot/core/nn/portable_gated_delta.h"
 #include "carnot/core/nn/silu_convolution.h"
 
@@ -50,15 +51,7 @@ struct DeltaCall {
 };
 
 std::vector<kernel::RecurrentRows> recurrent_rows(const PackedAttention& plan) {
-  std::vector<kernel::RecurrentRows> rows;
-  for (int s = 0; s < plan.num_sequences(); ++s) {
-    const auto i = static_cast<std::size_t>(s);
-    rows.push_back({.begin = plan.offsets[i],
-                    .rows = plan.offsets[i + 1] - plan.offsets[i],
-                    .past = plan.past_of(s),
-                    .parent = plan.parent(s)});
-  }
-  return rows;
+  return packed_rows_of<kernel::RecurrentRows>(plan);
 }
 
 template <class S>

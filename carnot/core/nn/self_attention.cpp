@@ -9,6 +9,7 @@
 #include "carnot/core/nn/kv_cache.h"
 #include "carnot/core/nn/linear.h"
 #include "carnot/core/nn/number_types.h"
+#include "carnot/core/nn/packed_rows.h"
 #include "carnot/core/nn/portable_attention.h"
 
 namespace carnot {
@@ -49,15 +50,7 @@ kernel::AttentionLayer<T> layer_of(const ModelConfig& config, const LayerPlan& l
 
 template <class S>
 std::vector<kernel::AttentionRows<S>> rows_of(const PackedAttention& plan) {
-  std::vector<kernel::AttentionRows<S>> rows;
-  for (int s = 0; s < plan.num_sequences(); ++s) {
-    const auto i = static_cast<std::size_t>(s);
-    rows.push_back({.begin = plan.offsets[i],
-                    .rows = plan.offsets[i + 1] - plan.offsets[i],
-                    .past = plan.past_of(s),
-                    .parent = plan.parent(s)});
-  }
-  return rows;
+  return packed_rows_of<kernel::AttentionRows<S>>(plan);
 }
 
 /// The rows of a paged plan; `pointers` holds the block addresses that they refer to. Only the kernels read and write

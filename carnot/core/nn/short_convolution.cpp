@@ -18,9 +18,6 @@ namespace {
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
-constexpr std::int64_t kConvolvedRowsPerTask = 64;
-constexpr std::int64_t kChannelsPerTask = 64;
-
 Taps taps_of(const PagedAttention& plan, int taps) {
   std::vector<std::int64_t> all;
   for (const PagedRows& rows : plan.sequences) {
@@ -107,7 +104,7 @@ variable_list convolve_backward(const at::Tensor& bcx, const at::Tensor& weight,
                                           .dweights_LH = at::zeros({taps.size(1), width}, wide),
                                           .dbcx = at::empty_like(bcx)};
   write_products<S>(bcx, taps, gradients.u_TH);
-  for_row_ranges(width, kChannelsPerTask,
+  for_row_ranges(width, kConvolvedChannelsPerTask,
                  [&](std::int64_t begin, std::int64_t end) { gradients.add_rows(begin, end - begin); });
   for_each_row(rows, kConvolvedRowsPerTask, [&](std::int64_t row) { gradients.split(row); });
   return {gradients.dbcx, gradients.dweights_LH.t().reshape(weight.sizes()), at::Tensor()};

@@ -20,9 +20,6 @@ namespace {
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
-constexpr std::int64_t kSiluRowsPerTask = 64;
-constexpr std::int64_t kSiluChannelsPerTask = 64;
-
 template <class S>
 std::vector<S> ones(std::int64_t count) {
   return std::vector<S>(static_cast<std::size_t>(count), kernel::stored<S>(1));
@@ -36,7 +33,7 @@ at::Tensor convolved_rows(const at::Tensor& table, const at::Tensor& weight, con
   const at::Tensor weights = weights_by_tap<S>(weight);
   const std::vector<S> gate = ones<S>(width);
   at::Tensor y = at::empty({rows, width}, table.options());
-  for_each_row(rows, kSiluRowsPerTask, [&](std::int64_t row) {
+  for_each_row(rows, kConvolvedRowsPerTask, [&](std::int64_t row) {
     const auto summed = pointers_of<const S>(taps, row, data_of<S>(table), table.stride(0));
     S* out = data_of<S>(y) + row * width;
     kernel::storage_table<S>().convolve(width, count, summed.data(), data_of<Computed<S>>(weights), width, gate.data(),
@@ -83,7 +80,7 @@ variable_list silu_convolution_backward(const at::Tensor& x, const at::Tensor& w
                                               .weights_LD = weights_by_tap<S>(weight),
                                               .dx_TD = at::zeros(x.sizes(), wide),
                                               .dweights_LD = at::zeros({taps.size(1), x.size(1)}, wide)};
-  for_row_ranges(x.size(1), kSiluChannelsPerTask,
+  for_row_ranges(x.size(1), kConvolvedChannelsPerTask,
                  [&](std::int64_t begin, std::int64_t end) { gradients.add_rows(begin, end - begin); });
   return {gradients.dx_TD.to(x.scalar_type()), gradients.dweights_LD.t().reshape(weight.sizes()), at::Tensor()};
 }
@@ -138,7 +135,7 @@ PagedTable paged_table(const at::Tensor& x, const PagedAttention& plan, const at
           .taps = at::tensor(all, at::kLong).view({-1, taps})};
 }
 
-/// The rows that the next one of each sequence sums over; zeros where there are none yet.
+/// The rows that the next one of each sequence sums over; zeros before position 0.
 void keep_last_rows(const PagedTable& table, const PagedAttention& plan, const at::Tensor& last_rows) {
   std::vector<std::int64_t> ends;
   for (const PagedRows& rows : plan.sequences) ends.push_back(rows.end - 1);

@@ -74,7 +74,9 @@ Count cache_bytes(const MemorySettings& s, const ModelSizes& n) {
 }
 
 BudgetPart cache_part(const MemorySettings& s, const ModelSizes& n) {
-  return part("KV cache", cache_bytes(s, n), count(blocks_of_cache(s), "blocks of 16 positions; rollout.cache_tokens"));
+  const std::string states = n.deltas > 0 ? count(states_of_cache(s, n), "states and ") : "";
+  return part("KV cache", cache_bytes(s, n),
+              states + count(blocks_of_cache(s), "blocks of 16 positions; rollout.cache_tokens"));
 }
 
 /// Whether it holds memory during generation alone.
