@@ -24,6 +24,8 @@ LLAMA3_SPLIT = (r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,
 UPPER, LOWER, ENDING = r"[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]", r"[\p{Ll}\p{Lm}\p{Lo}\p{M}]", r"(?i:'s|'t|'re|'ve|'m|'ll|'d)?"
 GPT4O_SPLIT = (rf"[^\r\n\p{{L}}\p{{N}}]?{UPPER}*{LOWER}+{ENDING}|[^\r\n\p{{L}}\p{{N}}]?{UPPER}+{LOWER}*{ENDING}|"
                r"\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+")
+QWEN35_SPLIT = (r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?[\p{L}\p{M}]+|\p{N}| ?[^\s\p{L}\p{M}\p{N}]+[\r\n]*|"
+                r"\s*[\r\n]+|\s+(?!\S)|\s+")
 FAMILIES = {  # the architecture, and how its files differ from Llama's; values are those of config.json
     "smollm3": dict(architecture="smollm3", permuted=True, num_hidden_layers=4, rope_theta=5000000.0,
                     no_rope_layers=[1, 1, 1, 0]),
@@ -50,6 +52,11 @@ FAMILIES = {  # the architecture, and how its files differ from Llama's; values 
                                             rope_theta=100000.0)),
     "lfm2": dict(architecture="lfm2", num_hidden_layers=3, norm_eps=1e-5, conv_L_cache=3, block_auto_adjust_ff_dim=False,
                  layer_types=["conv", "full_attention", "conv"]),
+    "qwen35": dict(architecture="qwen35", model_type="qwen3_5_text", added=1, num_hidden_layers=5,
+                   layer_types=["linear_attention", "full_attention"] * 2 + ["linear_attention"],
+                   linear_num_key_heads=4, linear_num_value_heads=8, linear_key_head_dim=8, linear_value_head_dim=8,
+                   linear_conv_kernel_dim=4,
+                   rope_parameters=dict(rope_type="default", rope_theta=100000.0, partial_rotary_factor=0.5)),
 }
 CONVERSION = {"architecture", "norms", "head_norms", "whole_norms", "added", "permuted", "fused"}  # not of config.json
 
@@ -113,6 +120,55 @@ def lfm2_weights(shape):
     yield "model.embedding_norm", (hidden,), 0
 
 
+def qwen35_weights(shape):
+    """Names and sizes, and for heads of values that share keys their dimension, first index and size."""
+    hidden, inner, head = shape["hidden_size"], shape["intermediate_size"], shape["head_dim"]
+    queries, keys = shape["num_attention_heads"] * head, shape["num_key_value_heads"] * head
+    wide, heads = shape["linear_value_head_dim"], shape["linear_num_value_heads"]
+    values, taps = heads * wide, shape["linear_conv_kernel_dim"]
+    before = 2 * shape["linear_num_key_heads"] * shape["linear_key_head_dim"]
+    yield "model.embed_tokens", (shape["vocab_size"], hidden), None
+    for i, kind in enumerate(shape["layer_types"]):
+        layer, rule, attention = (f"model.layers.{i}.{part}" for part in ("", "linear_attn.", "self_attn."))
+        yield layer + "input_layernorm", (hidden,), None
+        if kind == "linear_attention":
+            yield rule + "in_proj_qkv", (before + values, hidden), (0, before, wide)
+            yield rule + "in_proj_z", (values, hidden), (0, 0, wide)
+            yield rule + "in_proj_b", (heads, hidden), (0, 0, 1)
+            yield rule + "in_proj_a", (heads, hidden), (0, 0, 1)
+            yield rule + "conv1d", (before + values, taps), (0, before, wide)
+            yield rule + "A_log", (heads,), (0, 0, 1)
+            yield rule + "dt_bias", (heads,), (0, 0, 1)
+            yield rule + "norm", (wide,), None
+            yield rule + "out_proj", (hidden, values), (1, 0, wide)
+        else:
+            yield attention + "q_proj", (2 * queries, hidden), None
+            yield attention + "k_proj", (keys, hidden), None
+            yield attention + "v_proj", (keys, hidden), None
+            yield attention + "q_norm", (head,), None
+            yield attention + "k_norm", (head,), None
+            yield attention + "o_proj", (hidden, queries), None
+        yield layer + "post_attention_layernorm", (hidden,), None
+        for name in ("gate_proj", "up_proj", "down_proj"):
+            yield layer + "mlp." + name, (hidden, inner) if name == "down_proj" else (inner, hidden), None
+    yield "model.norm", (hidden,), None
+
+
+def tiled(weight, keys, dimension, first, size):
+    """The heads of values in the order that llama.cpp has: the first of each key, then the second of each."""
+    before, heads = np.split(weight, [first], axis=dimension)
+    shape = heads.shape
+    groups = heads.reshape(*shape[:dimension], keys, -1, size, *shape[dimension + 1:])
+    return np.concatenate([before, groups.swapaxes(dimension, dimension + 1).reshape(shape)], axis=dimension)
+
+
+def untiled(weight, keys, dimension, first, size):
+    before, heads = np.split(weight, [first], axis=dimension)
+    shape = heads.shape
+    groups = heads.reshape(*shape[:dimension], -1, keys, size, *shape[dimension + 1:])
+    return np.concatenate([before, groups.swapaxes(dimension, dimension + 1).reshape(shape)], axis=dimension)
+
+
 class FamilyModel(Model):
     """Names of tensors are those of the package gguf."""
 
@@ -137,6 +193,28 @@ class FamilyModel(Model):
                 name, blocks = together, np.stack(experts[together])
             self.writer.add_tensor(names.get_name(name) + ".weight", blocks, raw_dtype=kind)
 
+    def add_qwen35_weights(self):
+        names = gguf.get_tensor_name_map(gguf.MODEL_ARCH.QWEN35, self.shape["num_hidden_layers"])
+        for name, size, order in qwen35_weights(self.shape):
+            kind = Type.F32 if len(size) == 1 or name.endswith("conv1d") else Type.Q8_0
+            weight = self.generator.integers(-512, 513, size).astype(np.float32) / 256
+            ending = "" if name.endswith(("A_log", "dt_bias")) else ".weight"
+            stored = weight
+            if name.endswith("A_log"):
+                stored = -np.abs(weight) - np.float32(0.125)
+                weight = np.log(-stored.astype(np.float64)).astype(np.float32)
+            elif name.endswith("norm") and not name.endswith("linear_attn.norm"):
+                stored = weight + np.float32(1)
+            if order:
+                stored = tiled(stored, self.shape["linear_num_key_heads"], *order)
+            blocks = gguf.quantize(stored, kind)
+            if kind != Type.F32:  # blocks of rows, as a converter that orders before it rounds has them
+                back = gguf.dequantize(blocks, kind)
+                weight = untiled(back, self.shape["linear_num_key_heads"], *order) if order else back
+            self.hashes[name + ending] = hashlib.sha256(np.ascontiguousarray(weight, np.float32).tobytes()).hexdigest()
+            where = names.get_name(name.replace("dt_bias", "dt_proj"))
+            self.writer.add_tensor(where + (".bias" if name.endswith("dt_bias") else ending), blocks, raw_dtype=kind)
+
     def add_family_keys(self):
         writer, shape = self.writer, self.shape
         scaling = shape.get("rope_scaling") or shape.get("rope_parameters") or {}
@@ -151,6 +229,8 @@ class FamilyModel(Model):
         if scaling.get("rope_type") == "linear":
             writer.add_rope_scaling_type(gguf.RopeScalingType.LINEAR)
             writer.add_rope_scaling_factor(scaling["factor"])
+        if shape["model_type"] == "qwen3_5_text":
+            self.add_qwen35_keys()
         if shape["model_type"] == "lfm2":
             writer.add_shortconv_l_cache(shape["conv_L_cache"])
         if shape["model_type"] == "olmo3":
@@ -172,6 +252,18 @@ class FamilyModel(Model):
                 writer.add_tensor(f"rope_factors_{name}.weight", np.array(scaling[name + "_factor"], dtype=np.float32))
 
 
+    def add_qwen35_keys(self):
+        writer, shape = self.writer, self.shape
+        writer.add_ssm_conv_kernel(shape["linear_conv_kernel_dim"])
+        writer.add_ssm_state_size(shape["linear_key_head_dim"])
+        writer.add_ssm_group_count(shape["linear_num_key_heads"])
+        writer.add_ssm_time_step_rank(shape["linear_num_value_heads"])
+        writer.add_ssm_inner_size(shape["linear_value_head_dim"] * shape["linear_num_value_heads"])
+        writer.add_full_attention_interval(2)
+        writer.add_rope_dimension_count(int(shape["rope_parameters"]["partial_rotary_factor"] * shape["head_dim"]))
+        writer.add_rope_dimension_sections([11, 11, 10, 0])
+
+
 def record_family(name, generator, file, pre):
     how = FAMILIES[name]
     shape = dict(model_type=name, hidden_size=32, intermediate_size=64, num_hidden_layers=2, num_attention_heads=4,
@@ -185,21 +277,22 @@ def record_family(name, generator, file, pre):
     model.writer.add_pad_token_id(0)
     model.add_shape()
     model.add_family_keys()
-    model.add_family_weights(how)
+    model.add_qwen35_weights() if name == "qwen35" else model.add_family_weights(how)
     finish(model.writer)
     return {"config": model.shape, "tensors": model.hashes, "texts": ids_of(file, name)[:40]}
 
 
 def record_families(generator):
     """Each with the pre-tokenizer that its published files have, or one that llama.cpp treats alike."""
-    split = {"smollm3": LLAMA3_SPLIT, "lfm2": LLAMA3_SPLIT, "olmo2": LLAMA3_SPLIT, "olmo3": LLAMA3_SPLIT, "phi3": GPT4O_SPLIT}
+    split = {"smollm3": LLAMA3_SPLIT, "lfm2": LLAMA3_SPLIT, "olmo2": LLAMA3_SPLIT, "olmo3": LLAMA3_SPLIT, "phi3": GPT4O_SPLIT,
+             "qwen35": QWEN35_SPLIT}
     names = {"smollm3": "smaug-bpe", "granite": "refact", "olmoe": "olmo", "olmo2": "dbrx", "olmo3": "dbrx",
-             "phi3": "gpt-4o", "lfm2": "lfm2"}
+             "phi3": "gpt-4o", "lfm2": "lfm2", "qwen35": "qwen35"}
     recorded = {}
     for name in FAMILIES:
         file = tokenizer_file("trained", ignore_merges=name == "lfm2")
         if name in names:
-            file["normalizer"] = {"type": "NFC"} if names[name] == "olmo" else None
+            file["normalizer"] = {"type": "NFC"} if names[name] in ("olmo", "qwen35") else None
             byte_level = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True, "use_regex": name not in split}
             steps = [{"type": "Split", "pattern": {"Regex": split[name]}, "behavior": "Isolated", "invert": False}
                      ] if name in split else []

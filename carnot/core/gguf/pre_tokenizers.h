@@ -29,6 +29,10 @@ inline constexpr std::string_view kGpt4oPattern =
     R"([^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*(?i:'s|'t|'re|'ve|'m|'ll|'d)?|)"
     R"(\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+)";
 
+inline constexpr std::string_view kQwen35Pattern =
+    R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?[\p{L}\p{M}]+|\p{N}|)"
+    R"( ?[^\s\p{L}\p{M}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)";
+
 /// As the families' own tokenizer.json have them. The first is taken for "default" and where the key is missing; of
 /// two that split alike, the first is written.
 inline constexpr GgufPreTokenizer kGgufPreTokenizers[] = {
@@ -38,6 +42,7 @@ inline constexpr GgufPreTokenizer kGgufPreTokenizers[] = {
     {.name = "starcoder", .single_digits = true},
     {.name = "olmo", .compose = true},
     {.name = "qwen2", .pattern = kQwen2Pattern, .compose = true},
+    {.name = "qwen35", .pattern = kQwen35Pattern, .compose = true},
     {.name = "llama-bpe", .pattern = kLlama3Pattern, .ignore_merges = true, .begins_texts = true},
     {.name = "lfm2", .pattern = kLlama3Pattern, .ignore_merges = true, .begins_texts = true},
     {.name = "dbrx", .pattern = kLlama3Pattern},

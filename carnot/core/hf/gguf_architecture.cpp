@@ -18,6 +18,9 @@ constexpr std::string_view kTurnKeys[] = {"attention.sliding_window_pattern", "r
 constexpr std::string_view kScaleKeys[] = {"attention.scale", "embedding_scale", "logit_scale", "residual_scale"};
 constexpr std::string_view kGrowthKeys[] = {"attention.temperature_scale", "rope.scaling.yarn_log_multiplier"};
 constexpr std::string_view kConvolutionKeys[] = {"shortconv.l_cache"};
+constexpr std::string_view kDeltaKeys[] = {
+    "full_attention_interval", "nextn_predict_layers", "rope.dimension_sections", "ssm.conv_kernel", "ssm.group_count",
+    "ssm.inner_size",          "ssm.state_size",       "ssm.time_step_rank"};
 
 constexpr GgufArchitecture kArchitectures[] = {
     {.family = "llama", .name = "llama", .interleaved = true, .frequency_factors = true},
@@ -43,6 +46,7 @@ constexpr GgufArchitecture kArchitectures[] = {
      .keys = kTurnKeys},
     {.family = "phi3", .name = "phi3", .windows = GgufWindows::Every, .full_width = true},
     {.family = "lfm2", .name = "lfm2", .final_norm = "token_embd_norm", .full_width = true, .keys = kConvolutionKeys},
+    {.family = "qwen3_5_text", .name = "qwen35", .norm_before_mlp = "post_attention_norm", .keys = kDeltaKeys},
     {.family = "ministral3", .name = "mistral3", .interleaved = true, .frequency_factors = true, .keys = kGrowthKeys},
 };
 

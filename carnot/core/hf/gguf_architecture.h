@@ -29,6 +29,7 @@ struct GgufArchitecture {
   bool frequency_factors = false;  ///< llama.cpp computes Llama 3.1's rotary scaling
   GgufWindows windows = GgufWindows::None;
   std::string_view final_norm = "output_norm";
+  std::string_view norm_before_mlp = "ffn_norm";
   double window_rope_theta = 0;   ///< of windowed layers where the file says nothing; 0: rope_theta, whatever it says
   bool normalises_top_k = false;  ///< of experts: no key says so
   /// What scores are multiplied by; null: 1 / sqrt(head_dim). Files say it only with the key "attention.scale".

@@ -1,6 +1,7 @@
 // hf/gguf_keys.h -- keys of one architecture in a GGUF file, read and written. Internal to the room.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <limits>
 #include <string>
@@ -43,6 +44,17 @@ class GgufKeyReader {
   GgufMetadata metadata_;
   const GgufArchitecture* row_;
 };
+
+/// Which of so many layers is the last of a turn, where each turn ends with the only layer that is `last`; 0: no layer
+/// is; -1: layers take no such turns.
+inline int turns_of(const std::vector<bool>& last) {
+  const auto first = static_cast<int>(std::find(last.begin(), last.end(), true) - last.begin());
+  const int layers = static_cast<int>(last.size());
+  if (first == layers) return 0;
+  for (int i = 0; i < layers; ++i)
+    if (last[static_cast<std::size_t>(i)] != ((i + 1) % (first + 1) == 0)) return -1;
+  return first + 1;
+}
 
 /// Writes keys, and collects what they cannot say.
 class GgufKeyWriter {

@@ -6,6 +6,7 @@
 #include "carnot/core/base/limits.h"
 #include "carnot/core/hf/family_keys.h"
 #include "carnot/core/hf/gguf_keys.h"
+#include "carnot/core/hf/gguf_mixers.h"
 #include "carnot/core/hf/gguf_rotary.h"
 
 namespace carnot {
@@ -129,44 +130,13 @@ void read_windows(GgufKeyReader& read, ModelConfig& config) {
   }
 }
 
-constexpr const char* kKeyHeads = "attention.head_count_kv";
-constexpr const char* kTaps = "shortconv.l_cache";
-
-/// Layers without heads of keys have a short convolution.
-void read_convolutions(GgufKeyReader& read, ModelConfig& config) {
-  read.require(kTaps);
-  config.convolution_width = read.count(kTaps, 0);
-  if (config.num_layers > kMaxModelLayers) return;
-  std::vector<LayerKind> kinds = kinds_of(config);
-  const auto heads = read.metadata().integers(read.key(kKeyHeads)).value_or(std::vector<std::int64_t>());
-  const std::int64_t most = heads.empty() ? 0 : *std::max_element(heads.begin(), heads.end());
-  const bool uniform =
-      std::all_of(heads.begin(), heads.end(), [&](std::int64_t count) { return count == 0 || count == most; });
-  if (heads.size() != kinds.size() || !uniform || most < 1 || most > kMaxModelSize)
-    return read.problem(kKeyHeads,
-                        "expected 0 or one same number for each of " + std::to_string(kinds.size()) + " layers");
-  config.num_kv_heads = static_cast<int>(most);
-  for (std::size_t i = 0; i < kinds.size(); ++i)
-    kinds[i].mixer = heads[i] == 0 ? Mixer::ShortConvolution : Mixer::Attention;
-  set_layers(std::move(kinds), config);
-}
-
-void write_convolutions(GgufKeyWriter& write, const ModelConfig& config) {
-  write.count(kTaps, config.convolution_width);
-  std::vector<std::int32_t> heads;
-  for (const LayerKind& kind : kinds_of(config))
-    heads.push_back(kind.mixer == Mixer::ShortConvolution ? 0 : config.num_kv_heads);
-  write.set(kKeyHeads, heads);
-}
-
 void read_shape(GgufKeyReader& read, ModelConfig& config) {
-  const bool convolutions = read.row().has(kTaps);
   for (const SizeKey& size : kSizes) {
-    if (convolutions && size.ending == kKeyHeads) continue;
+    if (size.member == &ModelConfig::num_kv_heads && lists_key_heads(read.row())) continue;
     if (size.otherwise == nullptr) read.require(size.ending);
     config.*size.member = read.count(size.ending, size.otherwise == nullptr ? 0 : size.otherwise(config));
   }
-  if (convolutions) read_convolutions(read, config);
+  read_gguf_mixers(read, config);
   read.require("attention.layer_norm_rms_epsilon");
   config.rms_norm_epsilon = read.number("attention.layer_norm_rms_epsilon", 0);
   read.only("attention.value_length", config.head_dim, ", the size of keys");
@@ -177,16 +147,6 @@ void read_shape(GgufKeyReader& read, ModelConfig& config) {
   if (read.row().attention_scale) config.attention_scale = read.row().attention_scale(config);
   for (const ScaleKey& scale : kScales)
     if (read.row().has(scale.ending)) config.*scale.member = read.number(scale.ending, scale.otherwise);
-}
-
-/// Of so many layers, all but the last have a window; 0: all have; -1: layers take no such turns.
-int turns_of(const std::vector<LayerKind>& kinds) {
-  const auto full = std::find_if(kinds.begin(), kinds.end(), [](const LayerKind& kind) { return !kind.windowed; });
-  if (full == kinds.end()) return 0;
-  const std::ptrdiff_t every = full - kinds.begin() + 1;
-  for (std::ptrdiff_t i = 0; i < std::ssize(kinds); ++i)
-    if (kinds[static_cast<std::size_t>(i)].windowed != ((i + 1) % every != 0)) return -1;
-  return static_cast<int>(every);
 }
 
 /// What tells layers apart, and the key of config.json that says so.
@@ -207,7 +167,9 @@ void write_layers(GgufKeyWriter& write, const ModelConfig& config) {
   ModelConfig usual = config;
   usual.layers.clear();
   const std::vector<LayerKind> kinds = kinds_of(config), usual_kinds = kinds_of(usual);
-  const int turns = write.row().has(kPattern) ? turns_of(kinds) : -1;
+  std::vector<bool> full;
+  for (const LayerKind& kind : kinds) full.push_back(!kind.windowed);
+  const int turns = write.row().has(kPattern) ? turns_of(full) : -1;
   for (const LayerProperty& property : kLayerProperties) {
     const auto same = [&](const LayerKind& a, const LayerKind& b) { return a.*property.member == b.*property.member; };
     if (std::equal(kinds.begin(), kinds.end(), usual_kinds.begin(), same)) continue;
@@ -303,7 +265,7 @@ void add_model(const ModelConfig& config, const std::string& name, GgufSettings&
   write.count("attention.value_length", config.head_dim);
   write.number("attention.layer_norm_rms_epsilon", config.rms_norm_epsilon);
   write.count("vocab_size", config.vocab_size);
-  if (row->has(kTaps)) write_convolutions(write, config);
+  write_gguf_mixers(write, config);
   check_demands(write, config);
   write_experts(write, config);
   write_layers(write, config);

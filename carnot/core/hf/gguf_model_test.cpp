@@ -63,7 +63,7 @@ ModelConfig recorded_config(const char* name) {
 
 TEST(GgufModel, HasTheShapeThatItsConfigJsonHas) {
   const json expected = recorded_models();
-  EXPECT_EQ(expected.size(), 14u);
+  EXPECT_EQ(expected.size(), 15u);
   for (const auto& [name, one] : expected.items()) {
     SCOPED_TRACE(name);
     const auto recorded = parse_model_config(one["config"].dump(), name);
@@ -84,7 +84,7 @@ TEST(GgufModel, WithWhatIsNotComputedIsRefusedByName) {
     return other.message();
   };
   EXPECT_EQ(with("llama.vocab_size", 700U), "read");
-  EXPECT_THAT(with("general.architecture", "gemma2"), HasSubstr("phi3, lfm2 or mistral3, got 'gemma2'"));
+  EXPECT_THAT(with("general.architecture", "gemma2"), HasSubstr("phi3, lfm2, qwen35 or mistral3, got 'gemma2'"));
   EXPECT_THAT(with("llama.embedding_scale", 2U), HasSubstr("llama.embedding_scale: is not known"));
   EXPECT_THAT(with("llama.expert_count", 8U), HasSubstr("mixtures of experts are not computed"));
   EXPECT_THAT(with("llama.attention.sliding_window", 128U), HasSubstr("attention over a window is not computed"));
@@ -120,6 +120,39 @@ TEST(GgufModel, OfAnotherFamilyWithWhatIsNotComputedIsRefusedByName) {
   EXPECT_THAT(with("lfm2", "lfm2.attention.head_count_kv", Heads{1, 2, 0}), HasSubstr("expected 0 or one same"));
   EXPECT_THAT(with("lfm2", "lfm2.attention.head_count_kv", Heads{0, 2, 2}),
               HasSubstr("'blk.2.attn_k.weight' is missing"));
+}
+
+TEST(GgufModel, OfQwen35WithWhatIsNotComputedIsRefusedByName) {
+  const auto with = [](const char* key, auto value) {
+    Changed other("qwen35");
+    other.set(key, value);
+    return other.message();
+  };
+  using List = std::vector<std::int32_t>;
+  EXPECT_THAT(with("qwen35.full_attention_interval", 0U), HasSubstr("expected an integer above 0"));
+  EXPECT_THAT(with("qwen35.full_attention_interval", 3U), HasSubstr("tensor 'blk.2.attn_q.weight' is missing"));
+  EXPECT_THAT(with("qwen35.ssm.inner_size", 63U), HasSubstr("is not a multiple of ssm.time_step_rank"));
+  EXPECT_THAT(with("qwen35.ssm.group_count", 3U), HasSubstr("qwen35.gguf"));
+  EXPECT_EQ(with("qwen35.rope.dimension_sections", List{1, 1, 0, 0}), "read");
+  EXPECT_THAT(with("qwen35.rope.dimension_sections", List{2, 0, 0, 0}), HasSubstr("all of 2 pairs by turns"));
+  EXPECT_THAT(with("qwen35.rope.dimension_sections", List{}), HasSubstr("expected three numbers"));
+  EXPECT_THAT(with("qwen35.expert_count", 8U), HasSubstr("mixtures of experts are not computed"));
+}
+
+TEST(GgufModel, LeavesOutLayersThatPredictFurtherTokens) {
+  Changed other("qwen35");
+  EXPECT_EQ(other.message(), "read");
+  other.set("qwen35.block_count", 6U);
+  EXPECT_THAT(other.message(), HasSubstr("'blk.5.attn_q.weight' is missing"));
+  other.set("qwen35.nextn_predict_layers", 1U);
+  EXPECT_EQ(other.message(), "read");
+  for (const char* name : {"blk.5.nextn.eh_proj.weight", "blk.5.attn_q.weight"}) {
+    other.file.tensors.push_back(other.file.tensors[1]);
+    other.file.tensors.back().name = name;
+  }
+  EXPECT_EQ(other.message(), "read");
+  other.file.tensors.back().name = "blk.6.attn_q.weight";
+  EXPECT_THAT(other.message(), HasSubstr("'blk.6.attn_q.weight' is not one of this model's"));
 }
 
 /// What add_model() cannot say of a recorded shape that `change` changes.
@@ -163,6 +196,10 @@ TEST(GgufModel, ThatLlamaCppWouldComputeOtherwiseIsNotWritten) {
               ElementsAre(HasSubstr("num_attention_heads times head_dim is not hidden_size")));
   EXPECT_THAT(problems_with("olmoe", [](ModelConfig& it) { it.num_kv_heads = 2; }),
               ElementsAre(HasSubstr("num_key_value_heads is not num_attention_heads")));
+  EXPECT_THAT(problems_with("qwen35", [](ModelConfig& it) { it.delta_value_dim = 16; }),
+              ElementsAre(HasSubstr("linear_value_head_dim is not linear_key_head_dim")));
+  EXPECT_THAT(problems_with("qwen35", [](ModelConfig& it) { it.layers[0].mixer = Mixer::Attention; }),
+              ElementsAre(HasSubstr("layer_types: attention does not come in every so many layers")));
   EXPECT_THAT(problems_with("ministral3", [](ModelConfig& it) { it.window = 32; }),
               ElementsAre(HasSubstr("llama.cpp computes no windows in mistral3")));
 }

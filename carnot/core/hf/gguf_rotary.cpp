@@ -4,6 +4,7 @@
 #include <cmath>
 #include <numbers>
 
+#include "carnot/core/hf/gguf_mixers.h"
 #include "carnot/core/hf/rotary_family_keys.h"
 
 namespace carnot {
@@ -182,6 +183,7 @@ void write_window_theta(GgufKeyWriter& write, const ModelConfig& config) {
 void read_gguf_rotary(GgufKeyReader& read, ModelConfig& config) {
   config.rope_theta = read.number("rope.freq_base", 10000);
   read_rotated_part(read, config);
+  check_gguf_sections(read, config);
   read_window_theta(read, config);
   read_llama3_factors(read, config);
   if (find_model_family(config.family)->longrope) return read_longrope_factors(read, config);

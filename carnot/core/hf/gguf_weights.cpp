@@ -1,8 +1,10 @@
 #include "carnot/core/hf/gguf_weights.h"
 
+#include <cmath>
 #include <map>
 
 #include "carnot/core/base/limits.h"
+#include "carnot/core/gguf/metadata.h"
 #include "carnot/core/hf/gguf_architecture.h"
 #include "carnot/core/hf/gguf_rotary.h"
 #include "carnot/core/hf/names_in_files.h"
@@ -28,14 +30,22 @@ class LayerNames {
   void add(LayerKind kind) {
     const NormNames& norms = norm_names(family_.norms);
     add_norm("attn_norm", norms.before_attention);
-    kind.mixer == Mixer::ShortConvolution ? add_convolution() : add_attention();
+    add(kind.mixer);
     add_norm("post_attention_norm", norms.after_attention);
-    add_norm("ffn_norm", norms.before_mlp);
+    add_norm(std::string(row_.norm_before_mlp), norms.before_mlp);
     kind.experts ? add_experts() : add_mlp();
     add_norm("post_ffw_norm", norms.after_mlp);
   }
 
  private:
+  void add(Mixer mixer) {
+    switch (mixer) {
+      case Mixer::Attention: return add_attention();
+      case Mixer::ShortConvolution: return add_convolution();
+      case Mixer::GatedDelta: return add_delta_rule();
+    }
+  }
+
   GgufWeightName& add(const std::string& stored, const std::string& name, std::vector<std::int64_t> shape) {
     return all_.emplace_back(GgufWeightName{.stored = from_ + stored, .name = to_ + name, .shape = std::move(shape)});
   }
@@ -58,6 +68,28 @@ class LayerNames {
     add("shortconv.out_proj.weight", "conv.o_proj.weight", {hidden_, hidden_});
   }
 
+  void add_delta_rule() {
+    const std::int64_t width = config_.delta_width(), values = config_.delta_values(), heads = config_.delta_value_heads;
+    const auto value_heads = [&](std::int64_t first, std::int64_t size) {
+      return TiledHeads{first, config_.delta_key_heads, heads / config_.delta_key_heads, size};
+    };
+    const auto of_values = value_heads(0, config_.delta_value_dim), after_keys = value_heads(width - values, config_.delta_value_dim),
+               one_each = value_heads(0, 1);
+    add("attn_qkv.weight", "linear_attn.in_proj.weight", {width, hidden_}).tiled_rows = after_keys;
+    add("attn_gate.weight", "linear_attn.in_proj_z.weight", {values, hidden_}).tiled_rows = of_values;
+    add("ssm_beta.weight", "linear_attn.in_proj_b.weight", {heads, hidden_}).tiled_rows = one_each;
+    add("ssm_alpha.weight", "linear_attn.in_proj_a.weight", {heads, hidden_}).tiled_rows = one_each;
+    GgufWeightName& taps = add("ssm_conv1d.weight", "linear_attn.conv.weight", {width, 1, config_.convolution_width});
+    taps.is_f32 = true;
+    taps.tiled_rows = after_keys;
+    GgufWeightName& rate = add("ssm_a", "linear_attn.A_log", {heads});
+    rate.negative_exponential = true;
+    rate.tiled_columns = one_each;
+    add("ssm_dt.bias", "linear_attn.dt_bias", {heads}).tiled_columns = one_each;
+    add("ssm_norm.weight", "linear_attn.norm.weight", {config_.delta_value_dim});
+    add("ssm_out.weight", "linear_attn.o_proj.weight", {hidden_, values}).tiled_columns = of_values;
+  }
+
   void add_projections() {
     if (family_.fused_projections)
       return void(add("attn_qkv.weight", "self_attn.qkv_proj.weight", {queries_ + 2 * keys_, hidden_}));
@@ -65,7 +97,7 @@ class LayerNames {
       add(stored + ".weight", name + ".weight", {rows, hidden_}).interleaved_heads = row_.interleaved ? heads : 0;
       if (config_.attention_bias()) add(stored + ".bias", name + ".bias", {rows});
     };
-    add_one("attn_q", "self_attn.q_proj", queries_, config_.num_heads);
+    add_one("attn_q", "self_attn.q_proj", config_.query_width(), config_.num_heads);
     add_one("attn_k", "self_attn.k_proj", keys_, config_.num_kv_heads);
     add_one("attn_v", "self_attn.v_proj", keys_, 0);
   }
@@ -107,6 +139,13 @@ class LayerNames {
   std::vector<GgufWeightName>& all_;
 };
 
+/// Of a layer that predicts tokens after the next one.
+bool is_of_later_layer(std::string_view tensor, const ModelConfig& config, std::int64_t later_layers) {
+  for (std::int64_t i = 0; i < std::min<std::int64_t>(later_layers, kMaxModelLayers); ++i)
+    if (tensor.starts_with("blk." + std::to_string(config.num_layers + i) + ".")) return true;
+  return false;
+}
+
 std::string shape_text(const std::vector<std::int64_t>& shape) {
   std::string text = "[";
   for (const std::int64_t size : shape) text += (text.size() == 1 ? "" : ", ") + std::to_string(size);
@@ -127,11 +166,25 @@ std::vector<std::int64_t> GgufWeightName::stored_shape() const {
   return all;
 }
 
+std::int64_t TiledHeads::folder_index(std::int64_t index) const {
+  if (index < first || heads_per_key == 1) return index;
+  const std::int64_t head = (index - first) / size, in_head = (index - first) % size;
+  return first + (head % keys * heads_per_key + head / keys) * size + in_head;
+}
+
 std::int64_t GgufWeightName::folder_row(std::int64_t row) const {
-  if (interleaved_heads == 0) return row;
+  if (interleaved_heads == 0) return tiled_rows.folder_index(row);
   const std::int64_t head_rows = shape[0] / interleaved_heads;
   const std::int64_t head = row / head_rows, in_head = row % head_rows;
   return head * head_rows + in_head % 2 * (head_rows / 2) + in_head / 2;
+}
+
+float GgufWeightName::folder_number(float stored) const {
+  return negative_exponential ? static_cast<float>(std::log(-static_cast<double>(stored))) : stored - added;
+}
+
+float GgufWeightName::stored_number(float number) const {
+  return negative_exponential ? static_cast<float>(-std::exp(static_cast<double>(number))) : number + added;
 }
 
 std::vector<GgufWeightName> gguf_weight_names(const ModelConfig& config) {
@@ -148,9 +201,12 @@ std::vector<GgufWeightName> gguf_weight_names(const ModelConfig& config) {
 }
 
 Result<std::vector<GgufWeight>> gguf_weights(const GgufFile& file, const ModelConfig& config, const std::string& name) {
+  const std::string later_key = std::string(find_gguf_architecture(config.family)->name) + ".nextn_predict_layers";
+  const std::int64_t later_layers = GgufMetadata(file, name).integer(later_key).value_or(0);
   std::map<std::string_view, const GgufTensor*> stored;
   for (const GgufTensor& tensor : file.tensors)
-    if (!is_gguf_rotary_tensor(tensor.name)) stored.emplace(tensor.name, &tensor);
+    if (!is_gguf_rotary_tensor(tensor.name) && !is_of_later_layer(tensor.name, config, later_layers))
+      stored.emplace(tensor.name, &tensor);
   std::vector<std::string> problems;
   const auto problem = [&](std::string_view tensor, const std::string& what) {
     if (problems.size() < kMaxProblems) problems.push_back(name + ": tensor '" + std::string(tensor) + "' " + what);

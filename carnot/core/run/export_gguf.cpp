@@ -52,9 +52,10 @@ GgufPendingTensor pending(const GgufWeightName& weight, std::span<const at::Tens
   const auto read_row = [&weight, parts](std::int64_t row, std::span<float> values) {
     const at::Tensor& part = parts[static_cast<std::size_t>(row / weight.rows())];
     const at::Tensor rows = part.dim() == 1 ? part.unsqueeze(0) : part.flatten(1);
-    at::Tensor to = at::from_blob(values.data(), {rows.size(1)}, at::kFloat);
-    to.copy_(rows.select(0, weight.folder_row(row % weight.rows())));
-    if (weight.added != 0) to.add_(weight.added);
+    const at::Tensor numbers = rows.select(0, weight.folder_row(row % weight.rows())).to(at::kFloat).contiguous();
+    const float* from = numbers.const_data_ptr<float>();
+    for (std::size_t i = 0; i < values.size(); ++i)
+      values[i] = weight.stored_number(from[weight.tiled_columns.folder_index(static_cast<std::int64_t>(i))]);
   };
   return {.name = weight.stored, .shape = weight.stored_shape(), .type = type_of(weight, type), .read_row = read_row};
 }

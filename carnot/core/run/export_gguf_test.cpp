@@ -71,7 +71,7 @@ std::map<std::string, at::Tensor> weights_of(const fs::path& folder) {
 }
 
 constexpr const char* kFamilies[] = {"smollm3", "gemma3", "granite", "qwen3moe",   "olmoe",
-                                     "olmo2",   "olmo3",  "phi3",    "ministral3", "lfm2"};
+                                     "olmo2",   "olmo3",  "phi3",    "ministral3", "lfm2", "qwen35"};
 
 TEST_F(ExportGguf, ImportedAgainIsTheSameFolderInEveryByte) {
   std::vector<const char*> names{"smollm", "llama3", "qwen2", "qwen3"};
@@ -164,9 +164,10 @@ fs::path write_random(const fs::path& folder, const ModelConfig& config, const f
   std::vector<NamedTensor> tensors;
   for (const GgufWeightName& weight : gguf_weight_names(config))
     for (int part = 0; part < weight.parts(); ++part) {
-      const at::Tensor random = at::randn(weight.shape, at::kFloat);
-      tensors.push_back(
-          {weight.part(part), weight.added == 0 ? random : (at::randint(-512, 513, weight.shape, at::kFloat) / 256)});
+      at::Tensor random = at::randn(weight.shape, at::kFloat);
+      if (weight.added != 0) random = at::randint(-512, 513, weight.shape, at::kFloat) / 256;
+      if (weight.negative_exponential) random = random.abs().to(at::kDouble).add(0.1).log().to(at::kFloat);
+      tensors.push_back({weight.part(part), random});
     }
   EXPECT_TRUE(write_model_tensors(folder, tensors, 1 << 30).ok());
   EXPECT_TRUE(write_file_atomically(folder / "config.json", model_config_json(config, "float32")).ok());
@@ -225,6 +226,13 @@ TEST_F(ExportGguf, KeepsWhatTheFamiliesCanSay) {
   variant("granite",
           [](ModelConfig& it) { it.rope_scaling = {.kind = "llama3", .factor = 8, .original_max_positions = 8192}; });
   variant("olmoe", [](ModelConfig& it) { it.num_experts = it.experts_per_token = 1; });
+  variant("qwen35", [](ModelConfig& it) {
+    it.delta_key_heads = it.delta_value_heads = 3;
+    it.delta_key_dim = it.delta_value_dim = 4;
+    it.head_dim = 256;
+    it.layers.assign(5, {.mixer = Mixer::GatedDelta});
+    it.layers[3].mixer = Mixer::Attention;
+  });
 }
 
 TEST_F(ExportGguf, HasHalvesWhereRowsAreNoWholeBlocks) {

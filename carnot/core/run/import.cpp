@@ -2,6 +2,7 @@
 
 #include <ATen/Functions.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "carnot/core/base/file.h"
@@ -9,6 +10,7 @@
 #include "carnot/core/gguf/tokenizer.h"
 #include "carnot/core/hf/generation_config.h"
 #include "carnot/core/hf/gguf_model.h"
+#include "carnot/core/hf/gguf_rotary.h"
 #include "carnot/core/hf/gguf_weights.h"
 #include "carnot/core/hf/model_config_file.h"
 #include "carnot/core/hf/safetensors.h"
@@ -56,9 +58,10 @@ bool fill(const GgufWeight& weight, int part, Number* values) {
     const auto begin = static_cast<std::size_t>(part * rows + row) * row_bytes;
     dequantize(*stored.type, stored.bytes.substr(begin, row_bytes), row_values);
     Number* to = values + weight.name.folder_row(row) * columns;
-    for (const float value : row_values) {
-      *to = static_cast<Number>(value - weight.name.added);
-      if (!std::isfinite(static_cast<float>(*to++))) return false;
+    for (std::int64_t column = 0; column < columns; ++column) {
+      const auto number = static_cast<Number>(weight.name.folder_number(row_values[static_cast<std::size_t>(column)]));
+      to[weight.name.tiled_columns.folder_index(column)] = number;
+      if (!std::isfinite(static_cast<float>(number))) return false;
     }
   }
   return true;
@@ -100,6 +103,13 @@ Result<std::string> import_model(const ImportOptions& options) {
   CARNOT_ASSIGN_OR_RETURN(const auto model, read_model(options.file));
   CARNOT_ASSIGN_OR_RETURN(const auto output, export_output({.output = options.output, .overwrite = options.overwrite}));
   for (const std::string& note : model.tokenizer.notes) log_warning(options.file.string() + ": " + note);
+  const std::ptrdiff_t left_out = std::ssize(model.file.tensors) - std::ssize(model.weights) -
+                                  std::count_if(model.file.tensors.begin(), model.file.tensors.end(), [](const auto& it) {
+                                    return is_gguf_rotary_tensor(it.name);
+                                  });
+  if (left_out > 0)
+    log_warning(options.file.string() + ": leaves out " + std::to_string(left_out) +
+                " tensors of layers that predict tokens after the next one");
   const Status written =
       replace_folder(output, [&](const fs::path& folder) { return write_model(model, options, folder); });
   if (!written) return written.error();

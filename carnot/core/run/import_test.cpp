@@ -40,7 +40,7 @@ TEST_F(Import, GivesTheBitsOfTheWeightsUnderTheirHuggingFaceNames) {
   Json expected = Json::parse(read_file(recorded_path("gguf/expected.json")).value());
   expected.update(Json::parse(read_file(recorded_path("gguf/families.json")).value()));
   for (const char* name : {"smollm", "llama3", "qwen2", "qwen3", "smollm3", "gemma3", "granite", "qwen3moe", "olmoe",
-                           "olmo2", "olmo3", "phi3", "ministral3", "lfm2"}) {
+                           "olmo2", "olmo3", "phi3", "ministral3", "lfm2", "qwen35"}) {
     SCOPED_TRACE(name);
     const fs::path output = root_ / name;
     const auto done = import_model({.file = recorded(name), .output = output, .dtype = "float32"});
