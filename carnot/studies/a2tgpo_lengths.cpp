@@ -43,7 +43,8 @@ class A2tgpoLengths final : public CurveAnalysis {
         for (std::size_t s = 0; s < mean.step.size(); ++s)
           report.tables[0].add(one.label, metric, mean.step[s], low.mean[s], mean.mean[s], high.mean[s]);
         report.find(one.label + ": " + metric + ", maximum minus minimum, last third",
-                    metric == "response_length" ? "tighter with A2TGPO" : "-", range_text(one, metric));
+                    metric == "response_length" && one.label.starts_with("a2tgpo") ? "smaller than GRPO's" : "-",
+                    range_text(one, metric));
       }
   }
 };

@@ -50,9 +50,8 @@ class ActfocusEnergy final : public RolloutAnalysis {
     report.tables[0].rows.clear();
     for (const Scope& scope : kScopes) {
       const Table own = table_.only("tokens", scope.name);
-      report.find(
-          "Spearman of energy and reward deviation: " + scope.name, scope.paper,
-          correlation_text(spearman(own.numbers("mean energy"), own.numbers("reward deviation")), own.rows.size()));
+      report.find("Spearman of energy and reward deviation: " + scope.name, scope.paper,
+                  correlation_text(resampled_spearman(own.numbers("mean energy"), own.numbers("reward deviation"))));
       for (const auto& row : own.rows) report.tables[0].add_row(row);
     }
     report.figures = {{.title = "Energy and spread of rewards, a point per group",

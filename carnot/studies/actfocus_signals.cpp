@@ -83,7 +83,8 @@ class ActfocusSignals final : public Analysis {
         table.add(kSignals[s], names[from], names.back(), correlation.value_or(std::nan("")), mean(change),
                   std_population(after), std::to_string(from) + ": " + names[from]);
         report.find(std::string(kSignals[s]) + ", " + names[from] + " to " + names.back(), std::string(kPaper[s]),
-                    correlation_text(correlation, before.size()) + ", mean change " + number_text(mean(change)));
+                    correlation_text({.value = correlation, .pairs = before.size()}) + ", mean change " +
+                        number_text(mean(change)));
       }
     report.tables = {std::move(table)};
     report.figures = {{.title = "Correlation of each token's signal with its value at the last checkpoint",

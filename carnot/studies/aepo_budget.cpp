@@ -33,9 +33,9 @@ class AepoBudget final : public RolloutAnalysis {
     AnalysisReport report;
     const std::vector<double> variances = table_.numbers("reward variance");
     report.find("Spearman: budget m and reward variance of the group", "assumed positive, not measured",
-                correlation_text(spearman(table_.numbers("budget m"), variances), variances.size()));
+                correlation_text(resampled_spearman(table_.numbers("budget m"), variances)));
     report.find("Spearman: entropy of root minus tool calls, and reward variance", "-",
-                correlation_text(spearman(table_.numbers("entropy difference"), variances), variances.size()));
+                correlation_text(resampled_spearman(table_.numbers("entropy difference"), variances)));
     report.tables = {table_};
     report.figures = {{.title = "Budget signal and reward variance, a point per group",
                        .table = "groups",

@@ -4,12 +4,64 @@
 #include <array>
 #include <cmath>
 #include <cstdio>
+#include <map>
 #include <numeric>
 #include <string>
 
 #include "carnot/core/base/check.h"
+#include "carnot/core/base/random.h"
+#include "carnot/studies/distribution.h"
 
 namespace carnot {
+namespace {
+
+constexpr int kResamples = 1000;
+
+/// Sums over pairs, from which their correlation follows.
+struct Moments {
+  double n = 0, x = 0, y = 0, xx = 0, yy = 0, xy = 0;
+
+  void add(double a, double b) { add({.n = 1, .x = a, .y = b, .xx = a * a, .yy = b * b, .xy = a * b}); }
+  void add(const Moments& more) {
+    n += more.n;
+    x += more.x;
+    y += more.y;
+    xx += more.xx;
+    yy += more.yy;
+    xy += more.xy;
+  }
+  /// None if a side is constant.
+  std::optional<double> pearson() const {
+    const double a = xx - x * x / n, b = yy - y * y / n, tiny = 1e-12;
+    if (!(a > tiny * xx) || !(b > tiny * yy)) return std::nullopt;
+    return (xy - x * y / n) / std::sqrt(a * b);
+  }
+};
+
+/// The moments of each cluster.
+std::vector<Moments> moments_of(std::span<const double> x, std::span<const double> y, std::span<const int> clusters) {
+  std::map<int, Moments> by_cluster;
+  for (std::size_t i = 0; i < x.size(); ++i)
+    by_cluster[clusters.empty() ? static_cast<int>(i) : clusters[i]].add(x[i], y[i]);
+  std::vector<Moments> all;
+  for (const auto& [cluster, moments] : by_cluster) all.push_back(moments);
+  return all;
+}
+
+std::optional<Interval> resampled_interval(const std::vector<Moments>& clusters, std::uint64_t seed) {
+  if (clusters.size() < 3) return std::nullopt;
+  RandomStream random(seed);
+  std::vector<double> found;
+  for (int r = 0; r < kResamples; ++r) {
+    Moments sum;
+    for (std::size_t i = 0; i < clusters.size(); ++i) sum.add(random.pick(clusters));
+    if (const auto pearson = sum.pearson()) found.push_back(*pearson);
+  }
+  if (found.size() < kResamples / 2) return std::nullopt;
+  return Interval{.low = quantile(found, 0.025), .high = quantile(found, 0.975)};
+}
+
+}  // namespace
 
 std::optional<double> pearson(std::span<const double> x, std::span<const double> y) {
   CARNOT_CHECK_EQ(x.size(), y.size());
@@ -45,12 +97,17 @@ std::optional<double> spearman(std::span<const double> x, std::span<const double
   return pearson(ranks(x), ranks(y));
 }
 
-Interval correlation_interval(double correlation, std::size_t pairs) {
-  if (pairs < 4) return {-1, 1};
-  constexpr double kNormal = 1.959964;
-  const double half = kNormal / std::sqrt(static_cast<double>(pairs) - 3);
-  const double centre = std::atanh(correlation);
-  return {std::tanh(centre - half), std::tanh(centre + half)};
+Correlation resampled_pearson(std::span<const double> x, std::span<const double> y, std::span<const int> clusters,
+                              std::uint64_t seed) {
+  if (!clusters.empty()) CARNOT_CHECK_EQ(x.size(), clusters.size());
+  Correlation out{.value = pearson(x, y), .pairs = x.size()};
+  if (out.value) out.interval = resampled_interval(moments_of(x, y, clusters), seed);
+  return out;
+}
+
+Correlation resampled_spearman(std::span<const double> x, std::span<const double> y, std::span<const int> clusters,
+                               std::uint64_t seed) {
+  return resampled_pearson(ranks(x), ranks(y), clusters, seed);
 }
 
 std::int64_t equal_signs(std::span<const double> x, std::span<const double> y) {
@@ -60,16 +117,16 @@ std::int64_t equal_signs(std::span<const double> x, std::span<const double> y) {
   return count;
 }
 
-std::string correlation_text(const std::optional<double>& correlation, std::size_t pairs) {
-  std::array<char, 96> text{};
-  if (!correlation) {
-    std::snprintf(text.data(), text.size(), "none (constant or too few), n = %zu", pairs);
-  } else {
-    const Interval interval = correlation_interval(*correlation, pairs);
-    std::snprintf(text.data(), text.size(), "%+.3f [%+.2f, %+.2f], n = %zu", *correlation, interval.low, interval.high,
-                  pairs);
-  }
-  return text.data();
+std::string correlation_text(const Correlation& correlation) {
+  std::array<char, 64> text{};
+  if (!correlation.value)
+    std::snprintf(text.data(), text.size(), "none (constant or too few)");
+  else if (!correlation.interval)
+    std::snprintf(text.data(), text.size(), "%+.3f", *correlation.value);
+  else
+    std::snprintf(text.data(), text.size(), "%+.3f [%+.2f, %+.2f]", *correlation.value, correlation.interval->low,
+                  correlation.interval->high);
+  return std::string(text.data()) + ", n = " + std::to_string(correlation.pairs);
 }
 
 }  // namespace carnot

@@ -69,12 +69,69 @@ TEST(Correlation, SpearmanIgnoresMonotoneMaps) {
   EXPECT_NEAR(*spearman(x, y), 1, 1e-15);
 }
 
-TEST(Correlation, TheIntervalIsFishers) {
-  const Interval interval = correlation_interval(0.5, 103);
-  EXPECT_NEAR(interval.low, std::tanh(std::atanh(0.5) - 0.1959964), 1e-12);
-  EXPECT_NEAR(interval.high, std::tanh(std::atanh(0.5) + 0.1959964), 1e-12);
-  EXPECT_EQ(correlation_interval(0.9, 3).low, -1);
-  EXPECT_EQ(correlation_text(0.5, 103), "+0.500 [+0.34, +0.63], n = 103");
+/// By Fisher's transformation, which is exact for large normal samples.
+Interval fisher(double correlation, std::size_t pairs) {
+  const double half = 1.959964 / std::sqrt(static_cast<double>(pairs) - 3);
+  return {std::tanh(std::atanh(correlation) - half), std::tanh(std::atanh(correlation) + half)};
+}
+
+/// Pairs with a true correlation of 0.6.
+std::pair<Values, Values> normal_pairs(std::size_t count, std::uint64_t seed) {
+  RandomStream random(seed);
+  Values x, y;
+  for (std::size_t i = 0; i < count; ++i) {
+    x.push_back(random.normal());
+    y.push_back(0.6 * x.back() + 0.8 * random.normal());
+  }
+  return {x, y};
+}
+
+TEST(Correlation, OfIndependentNormalPairsHasFishersInterval) {
+  const auto [x, y] = normal_pairs(40000, 3);
+  const Correlation found = resampled_pearson(x, y);
+  EXPECT_EQ(found.value, pearson(x, y));
+  EXPECT_EQ(found.pairs, 40000u);
+  ASSERT_TRUE(found.interval.has_value());
+  EXPECT_NEAR(found.interval->low, fisher(*found.value, x.size()).low, 0.002);
+  EXPECT_NEAR(found.interval->high, fisher(*found.value, x.size()).high, 0.002);
+  EXPECT_EQ(resampled_spearman(x, y).value, spearman(x, y));
+}
+
+TEST(Correlation, OfPairsThatComeTenTimesHasTheIntervalOfOneOfEach) {
+  const auto [x, y] = normal_pairs(400, 4);
+  Values many_x, many_y;
+  std::vector<int> clusters;
+  for (std::size_t i = 0; i < x.size(); ++i)
+    for (int copy = 0; copy < 10; ++copy) {
+      many_x.push_back(x[i]);
+      many_y.push_back(y[i]);
+      clusters.push_back(static_cast<int>(i));
+    }
+  const Correlation once = resampled_pearson(x, y), tenfold = resampled_pearson(many_x, many_y, clusters);
+  EXPECT_NEAR(tenfold.interval->low, once.interval->low, 1e-12);
+  EXPECT_NEAR(tenfold.interval->high, once.interval->high, 1e-12);
+  const Interval as_independent = *resampled_pearson(many_x, many_y).interval;
+  EXPECT_LT(as_independent.high - as_independent.low, 0.5 * (once.interval->high - once.interval->low));
+}
+
+TEST(Correlation, ThatOneOutlierMakesHasAWideInterval) {
+  auto [x, y] = normal_pairs(40, 5);
+  for (double& value : y) value = -value;
+  x.push_back(40);
+  y.push_back(40);
+  const Correlation found = resampled_pearson(x, y);
+  EXPECT_GT(*found.value, 0.8);
+  EXPECT_GT(fisher(*found.value, x.size()).low, 0.7);
+  EXPECT_LT(found.interval->low, 0) << "four resamples of ten are without it";
+  EXPECT_LT(*spearman(x, y), 0);
+}
+
+TEST(Correlation, OfTooFewClustersHasNoInterval) {
+  EXPECT_FALSE(resampled_pearson(Values{1, 2, 3, 5}, Values{1, 2, 4, 3}, std::vector{0, 0, 1, 1}).interval.has_value());
+  EXPECT_EQ(correlation_text({.value = 0.5, .interval = Interval{0.34, 0.631}, .pairs = 103}),
+            "+0.500 [+0.34, +0.63], n = 103");
+  EXPECT_EQ(correlation_text({.value = 0.5, .pairs = 2}), "+0.500, n = 2");
+  EXPECT_EQ(correlation_text({.pairs = 1}), "none (constant or too few), n = 1");
 }
 
 }  // namespace

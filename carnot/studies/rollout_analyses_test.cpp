@@ -169,7 +169,7 @@ TEST_F(RolloutAnalyses, EnergyIsCorrelatedGroupByGroup) {
     deviation.push_back(std_population(scores[group]));
   }
   const AnalysisReport report = run("actfocus-energy");
-  EXPECT_EQ(report.findings[0].ours, correlation_text(spearman(energy, deviation), energy.size()));
+  EXPECT_EQ(report.findings[0].ours, correlation_text(resampled_spearman(energy, deviation)));
 }
 
 TEST_F(RolloutAnalyses, WithEqualWeightsTheActionsMassIsTheBasesOwn) {

@@ -18,9 +18,9 @@ constexpr std::string_view kTurnKeys[] = {"attention.sliding_window_pattern", "r
 constexpr std::string_view kScaleKeys[] = {"attention.scale", "embedding_scale", "logit_scale", "residual_scale"};
 constexpr std::string_view kGrowthKeys[] = {"attention.temperature_scale", "rope.scaling.yarn_log_multiplier"};
 constexpr std::string_view kConvolutionKeys[] = {"shortconv.l_cache"};
-constexpr std::string_view kDeltaKeys[] = {
-    "full_attention_interval", "nextn_predict_layers", "rope.dimension_sections", "ssm.conv_kernel", "ssm.group_count",
-    "ssm.inner_size",          "ssm.state_size",       "ssm.time_step_rank"};
+constexpr std::string_view kDeltaKeys[] = {"full_attention_interval", "nextn_predict_layers", "rope.dimension_sections",
+                                           "ssm.conv_kernel",         "ssm.group_count",      "ssm.inner_size",
+                                           "ssm.state_size",          "ssm.time_step_rank"};
 
 constexpr GgufArchitecture kArchitectures[] = {
     {.family = "llama", .name = "llama", .interleaved = true, .frequency_factors = true},

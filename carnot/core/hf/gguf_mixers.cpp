@@ -79,7 +79,8 @@ void read_delta_rule(GgufKeyReader& read, ModelConfig& config) {
   }
   const int inner = read.count(kInner, 0), heads = std::max(config.delta_value_heads, 1);
   config.delta_value_dim = inner / heads;
-  if (inner % heads != 0) read.problem(kInner, "is not a multiple of ssm.time_step_rank, the number of heads of values");
+  if (inner % heads != 0)
+    read.problem(kInner, "is not a multiple of ssm.time_step_rank, the number of heads of values");
   config.num_layers -= std::min(read.count("nextn_predict_layers", 0), config.num_layers);
   read.require(kInterval);
   const int every = read.count(kInterval, 0);

@@ -10,8 +10,8 @@ namespace carnot {
 /// Whether attention.head_count_kv holds a number for each layer.
 bool lists_key_heads(const GgufArchitecture& row);
 
-/// The layers' mixers and the mixers' sizes, after the sizes that every architecture has. Layers that predict tokens after
-/// the next one come last in a file, and are not counted.
+/// The layers' mixers and the mixers' sizes, after the sizes that every architecture has. Layers that predict tokens
+/// after the next one come last in a file, and are not counted.
 void read_gguf_mixers(GgufKeyReader& read, ModelConfig& config);
 /// Whether text rotates what the model rotates; after the rotary settings.
 void check_gguf_sections(GgufKeyReader& read, const ModelConfig& config);

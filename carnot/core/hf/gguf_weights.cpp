@@ -69,12 +69,13 @@ class LayerNames {
   }
 
   void add_delta_rule() {
-    const std::int64_t width = config_.delta_width(), values = config_.delta_values(), heads = config_.delta_value_heads;
+    const std::int64_t width = config_.delta_width(), values = config_.delta_values(),
+                       heads = config_.delta_value_heads;
     const auto value_heads = [&](std::int64_t first, std::int64_t size) {
       return TiledHeads{first, config_.delta_key_heads, heads / config_.delta_key_heads, size};
     };
-    const auto of_values = value_heads(0, config_.delta_value_dim), after_keys = value_heads(width - values, config_.delta_value_dim),
-               one_each = value_heads(0, 1);
+    const auto of_values = value_heads(0, config_.delta_value_dim),
+               after_keys = value_heads(width - values, config_.delta_value_dim), one_each = value_heads(0, 1);
     add("attn_qkv.weight", "linear_attn.in_proj.weight", {width, hidden_}).tiled_rows = after_keys;
     add("attn_gate.weight", "linear_attn.in_proj_z.weight", {values, hidden_}).tiled_rows = of_values;
     add("ssm_beta.weight", "linear_attn.in_proj_b.weight", {heads, hidden_}).tiled_rows = one_each;

@@ -33,7 +33,7 @@ struct GgufWeightName {
   TiledHeads tiled_rows{}, tiled_columns{};
   float added = 0;                    ///< to each of the folder's numbers, in float32
   bool negative_exponential = false;  ///< the file has -exp(x) of each of the folder's numbers x
-  bool is_f32 = false;  ///< is stored in F32, as vectors are
+  bool is_f32 = false;                ///< is stored in F32, as vectors are
 
   int parts() const { return std::max(experts, 1); }
   /// The name of a part in the folder.
@@ -57,7 +57,8 @@ struct GgufWeight {
   const GgufTensor* tensor = nullptr;
 };
 
-/// The weights in `file`, without layers that predict tokens after the next one. Missing, misshapen and surplus tensors are listed. `file` must outlive the result.
+/// The weights in `file`, without layers that predict tokens after the next one. Missing, misshapen and surplus tensors
+/// are listed. `file` must outlive the result.
 Result<std::vector<GgufWeight>> gguf_weights(const GgufFile& file, const ModelConfig& config, const std::string& name);
 
 }  // namespace carnot

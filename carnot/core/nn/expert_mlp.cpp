@@ -184,9 +184,9 @@ struct RowExchange {
 
 at::Tensor expert_mlp(const at::Tensor& x_TH, const at::Tensor& router_EH,
                       const std::function<ExpertProducts(std::int64_t)>& products_of, const LayerPlan& layer,
-                      PackedWeights& packed, KernelChoice kernels) {
+                      PackedWeights& packed, KernelChoice kernels, ExpertBalance* balance) {
   const at::Tensor x = x_TH.contiguous();
-  const Routing routing = route(x, router_EH, layer, packed, kernels);
+  const Routing routing = route(x, router_EH, layer, packed, kernels, balance);
   const RowExchange exchange{.rows = rows_of_experts(routing.expert_TK, layer.experts),
                              .own = kernels == KernelChoice::Own && own_kernels_take(x)};
   const auto& counts = exchange.rows->counts;

@@ -6,6 +6,7 @@
 
 #include <functional>
 
+#include "carnot/core/nn/expert_balance.h"
 #include "carnot/core/nn/layer_plan.h"
 #include "carnot/core/nn/linear.h"
 
@@ -19,9 +20,9 @@ struct ExpertProducts {
 /// The rows of each expert are computed together, in their order. A row's result is the sum of weight times output over
 /// its experts in order of index, in float32 or float64, rounded once: with Carnot's kernels it depends on no other
 /// row. Where gradients are computed, experts without rows get gradients of zero; else their products are not asked
-/// for.
+/// for. `balance`: as in route().
 at::Tensor expert_mlp(const at::Tensor& x_TH, const at::Tensor& router_EH,
                       const std::function<ExpertProducts(std::int64_t)>& products_of, const LayerPlan& layer,
-                      PackedWeights& packed, KernelChoice kernels);
+                      PackedWeights& packed, KernelChoice kernels, ExpertBalance* balance = nullptr);
 
 }  // namespace carnot

@@ -2,6 +2,7 @@
 
 #include <ATen/Functions.h>
 #include <ATen/TensorOperators.h>
+#include <ATen/core/grad_mode.h>
 #include <torch/csrc/autograd/custom_function.h>
 
 #include <algorithm>
@@ -41,10 +42,10 @@ struct RoutedRows {
 };
 
 template <class S>
-RoutedRows own_route(const at::Tensor& x, const at::Tensor& router, std::int64_t top_k, bool normalise,
-                     PackedWeights::Cache& cache) {
+RoutedRows own_route(const at::Tensor& x, const at::Tensor& router, const LayerPlan& layer, PackedWeights::Cache& cache,
+                     ExpertBalance* balance) {
   using T = Computed<S>;
-  const std::int64_t rows = x.size(0), experts = router.size(0);
+  const std::int64_t rows = x.size(0), experts = router.size(0), top_k = layer.top_k;
   const std::int64_t stride = (experts + kernel::kTile - 1) / kernel::kTile * kernel::kTile;
   RoutedRows all{.routing = {.expert_TK = at::empty({rows, top_k}, at::kLong),
                              .weight_TK = at::empty({rows, top_k}, computed_like<S>(x))},
@@ -59,14 +60,30 @@ RoutedRows own_route(const at::Tensor& x, const at::Tensor& router, std::int64_t
     largest<T>({row, static_cast<std::size_t>(experts)}, top_k, chosen + t * top_k);
     T sum = 0;
     for (std::int64_t k = 0; k < top_k; ++k) sum += weights[t * top_k + k] = row[chosen[t * top_k + k]];
-    for (std::int64_t k = 0; normalise && k < top_k; ++k) weights[t * top_k + k] /= sum;
+    for (std::int64_t k = 0; layer.normalise_top_k && k < top_k; ++k) weights[t * top_k + k] /= sum;
   });
+  count<T>(all, experts, layer.index, balance);
   return all;
 }
 
-/// The gradient of the logits [T, E], stored as S.
+template <class T>
+void count(const RoutedRows& all, std::int64_t experts, int layer, ExpertBalance* balance) {
+  if (balance == nullptr || !balance->awaits(layer)) return;
+  const std::int64_t rows = all.probability_TE.size(0), stride = all.probability_TE.size(1);
+  std::vector<std::int64_t> chosen(static_cast<std::size_t>(experts));
+  std::vector<double> sums(static_cast<std::size_t>(experts));
+  const auto* of_rows = all.routing.expert_TK.data_ptr<std::int64_t>();
+  for (std::int64_t i = 0; i < all.routing.expert_TK.numel(); ++i) ++chosen[static_cast<std::size_t>(of_rows[i])];
+  const T* probabilities = data_of<T>(all.probability_TE);
+  for (std::int64_t t = 0; t < rows; ++t)
+    for (std::int64_t e = 0; e < experts; ++e) sums[static_cast<std::size_t>(e)] += probabilities[t * stride + e];
+  balance->count(layer, rows, chosen, sums);
+}
+
+/// The gradient of the logits [T, E], stored as S. `of_balance`: of each row's probabilities; empty: none.
 template <class S>
-at::Tensor logits_gradient(const RoutedRows& saved, const at::Tensor& dweights, bool normalise, std::int64_t experts) {
+at::Tensor logits_gradient(const RoutedRows& saved, const at::Tensor& dweights, bool normalise, std::int64_t experts,
+                           std::span<const double> of_balance) {
   using T = Computed<S>;
   const std::int64_t rows = dweights.size(0), top_k = dweights.size(1), stride = saved.probability_TE.size(1);
   const at::Tensor dlogits = at::empty({rows, experts}, dweights.options());
@@ -86,21 +103,28 @@ at::Tensor logits_gradient(const RoutedRows& saved, const at::Tensor& dweights, 
     }
     for (std::int64_t k = 0; k < top_k; ++k) dz[expert[k]] = normalise ? (dw[k] - mean) / sum : dw[k];
     // Of normalised weights, the mean over all experts is 0.
-    for (std::int64_t e = 0; e < experts; ++e) dz[e] = p[e] * (dz[e] - (normalise ? 0 : mean));
+    double balance_mean = 0;
+    for (std::size_t e = 0; e < of_balance.size(); ++e) balance_mean += p[e] * of_balance[e];
+    for (std::int64_t e = 0; e < experts; ++e) {
+      const double more = of_balance.empty() ? 0 : of_balance[static_cast<std::size_t>(e)] - balance_mean;
+      dz[e] = p[e] * (dz[e] - (normalise ? 0 : mean) + static_cast<T>(more));
+    }
   });
   return dlogits.to(scalar_type_of<S>());
 }
 
 struct RouterFunction : torch::autograd::Function<RouterFunction> {
   static variable_list forward(AutogradContext* context, const at::Tensor& x, const at::Tensor& router,
-                               std::int64_t top_k, bool normalise, PackedWeights::Cache* cache) {
+                               const LayerPlan* layer, PackedWeights::Cache* cache, ExpertBalance* balance) {
+    const bool normalise = layer->normalise_top_k;
     const RoutedRows all =
-        with_number_type(x.scalar_type(), [&]<class S>() { return own_route<S>(x, router, top_k, normalise, *cache); });
+        with_number_type(x.scalar_type(), [&]<class S>() { return own_route<S>(x, router, *layer, *cache, balance); });
     const auto& [expert_TK, weight_TK] = all.routing;
     context->save_for_backward({x, router, all.probability_TE, expert_TK, weight_TK});
     context->mark_non_differentiable({expert_TK});
     context->saved_data["normalise"] = normalise;
     context->saved_data["cache"] = reinterpret_cast<std::int64_t>(cache);
+    context->saved_data["balance"] = reinterpret_cast<std::int64_t>(balance);
     return {expert_TK, weight_TK};
   }
 
@@ -117,8 +141,10 @@ struct RouterFunction : torch::autograd::Function<RouterFunction> {
     const at::Tensor &x = saved[0], &router = saved[1];
     auto& cache = *reinterpret_cast<PackedWeights::Cache*>(context->saved_data["cache"].toInt());
     const RoutedRows rows{.routing = {saved[3], saved[4]}, .probability_TE = saved[2]};
+    const auto* balance = reinterpret_cast<const ExpertBalance*>(context->saved_data["balance"].toInt());
     const at::Tensor dlogits =
-        logits_gradient<S>(rows, dweights, context->saved_data["normalise"].toBool(), router.size(0));
+        logits_gradient<S>(rows, dweights, context->saved_data["normalise"].toBool(), router.size(0),
+                           balance == nullptr ? std::vector<double>() : balance->gradient());
     variable_list gradients(5);
     if (context->needs_input_grad(0)) {
       gradients[0] = at::empty_like(x);
@@ -135,11 +161,30 @@ struct RouterFunction : torch::autograd::Function<RouterFunction> {
   }
 };
 
-Routing portable_route(const at::Tensor& x, const at::Tensor& router, const LayerPlan& layer) {
+/// Counts, and adds the balance's gradient to that of the probabilities.
+void balance_portably(const at::Tensor& probability_TE, const at::Tensor& expert_TK, int layer,
+                      ExpertBalance* balance) {
+  if (balance == nullptr) return;
+  if (balance->awaits(layer)) {
+    const at::NoGradGuard no_grad;
+    const std::int64_t experts = probability_TE.size(1);
+    const at::Tensor chosen = expert_TK.flatten().bincount({}, experts).cpu(),
+                     sums = probability_TE.to(at::kDouble).sum(0).cpu();
+    balance->count(layer, probability_TE.size(0), {chosen.data_ptr<std::int64_t>(), static_cast<std::size_t>(experts)},
+                   {sums.data_ptr<double>(), static_cast<std::size_t>(experts)});
+  }
+  if (probability_TE.requires_grad())
+    probability_TE.register_hook([balance](const at::Tensor& gradient) {
+      return gradient + at::tensor(balance->gradient(), at::kDouble).to(gradient.options());
+    });
+}
+
+Routing portable_route(const at::Tensor& x, const at::Tensor& router, const LayerPlan& layer, ExpertBalance* balance) {
   const auto wide = x.scalar_type() == at::kDouble ? at::kDouble : at::kFloat;
   const at::Tensor probability_TE = at::linear(x.to(wide), router.to(wide)).softmax(-1);
   const at::Tensor order = std::get<1>(probability_TE.sort(/*stable=*/true, /*dim=*/-1, /*descending=*/true));
   const at::Tensor expert_TK = std::get<0>(order.slice(1, 0, layer.top_k).sort(-1));
+  balance_portably(probability_TE, expert_TK, layer.index, balance);
   const at::Tensor weight_TK = probability_TE.gather(1, expert_TK);
   return {.expert_TK = expert_TK.cpu().contiguous(),
           .weight_TK = layer.normalise_top_k ? weight_TK / weight_TK.sum(-1, /*keepdim=*/true) : weight_TK};
@@ -148,14 +193,15 @@ Routing portable_route(const at::Tensor& x, const at::Tensor& router, const Laye
 }  // namespace
 
 Routing route(const at::Tensor& x_TH, const at::Tensor& router_EH, const LayerPlan& layer, PackedWeights& packed,
-              KernelChoice kernels) {
-  if (kernels == KernelChoice::Portable || !own_kernels_take(x_TH)) return portable_route(x_TH, router_EH, layer);
+              KernelChoice kernels, ExpertBalance* balance) {
+  if (kernels == KernelChoice::Portable || !own_kernels_take(x_TH))
+    return portable_route(x_TH, router_EH, layer, balance);
   if (at::GradMode::is_enabled()) {
-    const auto results = RouterFunction::apply(x_TH, router_EH, layer.top_k, layer.normalise_top_k, &packed.cache());
+    const auto results = RouterFunction::apply(x_TH, router_EH, &layer, &packed.cache(), balance);
     return {.expert_TK = results[0], .weight_TK = results[1]};
   }
   return with_number_type(x_TH.scalar_type(), [&]<class S>() {
-    return own_route<S>(x_TH, router_EH, layer.top_k, layer.normalise_top_k, packed.cache()).routing;
+    return own_route<S>(x_TH, router_EH, layer, packed.cache(), balance).routing;
   });
 }
 

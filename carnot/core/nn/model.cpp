@@ -246,20 +246,21 @@ at::Tensor Model::attention_output(int index, const at::Tensor& x_TH, const at::
 }
 
 at::Tensor Model::layer_output(int index, const at::Tensor& x_TH, const at::Tensor& positions_T,
-                               const AttentionPlan& plan) const {
+                               const AttentionPlan& plan, ExpertBalance* balance) const {
   const Layer& layer = layers_[index];
   const LayerPlan& what = plan_.layers[index];
   const at::Tensor mixed = mixer_output(index, x_TH, positions_T, plan);
   const at::Tensor x = x_TH + scaled(normed(mixed, layer.after_attention), what.residual_scale);
-  return x + scaled(normed(mlp_output(index, x), layer.after_mlp), what.residual_scale);
+  return x + scaled(normed(mlp_output(index, x, balance), layer.after_mlp), what.residual_scale);
 }
 
-at::Tensor Model::mlp_output(int index, const at::Tensor& x_TH) const {
+at::Tensor Model::mlp_output(int index, const at::Tensor& x_TH, ExpertBalance* balance) const {
   const Layer& layer = layers_[index];
   const LayerPlan& what = plan_.layers[index];
   if (what.experts > 0) {
     const auto products = [&](std::int64_t expert) { return products_of(layer.experts[expert]); };
-    return expert_mlp(normed(x_TH, layer.before_mlp), layer.router, products, what, workspace_->packed, kernels_);
+    return expert_mlp(normed(x_TH, layer.before_mlp), layer.router, products, what, workspace_->packed, kernels_,
+                      balance);
   }
   const at::Tensor gate_up =
       norm_and_linear(x_TH, layer.before_mlp, weights_of(layer, {Projection::Gate, Projection::Up}));
@@ -277,7 +278,8 @@ at::Tensor Model::embedded(const at::Tensor& tokens_T) const {
   return scaled(x, at::scalar_tensor(plan_.embedding_scale, at::kDouble).to(x.scalar_type()).item<double>());
 }
 
-at::Tensor Model::hidden(const at::Tensor& tokens_T, const at::Tensor& positions_T, const AttentionPlan& plan) const {
+at::Tensor Model::hidden(const at::Tensor& tokens_T, const at::Tensor& positions_T, const AttentionPlan& plan,
+                         ExpertBalance* balance) const {
   CARNOT_CHECK_EQ(tokens_T.numel(), positions_T.numel());
   CARNOT_CHECK_GT(tokens_T.numel(), 0);
   const std::int64_t needed = positions_T.max().item<std::int64_t>() + 1;
@@ -288,13 +290,12 @@ at::Tensor Model::hidden(const at::Tensor& tokens_T, const at::Tensor& positions
       workspace_->rotary.push_back(rotary_table(settings, std::max<std::int64_t>(1024, 2 * needed), options()));
   }
   at::Tensor x = embedded(tokens_T);
+  const bool recomputed = checkpoint_activations_ && at::GradMode::is_enabled();
   for (int i = 0; i < config_.num_layers; ++i) {
-    if (checkpoint_activations_ && at::GradMode::is_enabled()) {
-      x = recompute_in_backward(
-          x, [this, i, positions_T, plan](const at::Tensor& in) { return layer_output(i, in, positions_T, plan); });
-    } else {
-      x = layer_output(i, x, positions_T, plan);
-    }
+    const auto layer = [this, i, positions_T, plan, balance](const at::Tensor& in) {
+      return layer_output(i, in, positions_T, plan, balance);
+    };
+    x = recomputed ? recompute_in_backward(x, layer) : layer(x);
   }
   return scaled(normed(x, final_norm_), plan_.hidden_scale);
 }

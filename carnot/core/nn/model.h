@@ -42,6 +42,7 @@ struct ExpertWeights {
 struct ModelWorkspace;
 struct LinearWeights;
 struct ExpertProducts;
+class ExpertBalance;
 class PackedWeights;
 
 /// Own: carnot/core/kernel (CPU; float32, float64, bfloat16) and carnot/cuda (token statistics), otherwise LibTorch.
@@ -63,8 +64,10 @@ class Model {
   at::TensorOptions options() const;
 
   /// Hidden states after the final norm, which head() maps to logits (a family's division of logits is in them): [T,
-  /// H]. tokens_T and positions_T are int64 on the CPU.
-  at::Tensor hidden(const at::Tensor& tokens_T, const at::Tensor& positions_T, const AttentionPlan& plan) const;
+  /// H]. tokens_T and positions_T are int64 on the CPU. `balance` counts how experts are used, and the backward pass,
+  /// which it must outlive, adds its gradient; null: none.
+  at::Tensor hidden(const at::Tensor& tokens_T, const at::Tensor& positions_T, const AttentionPlan& plan,
+                    ExpertBalance* balance = nullptr) const;
 
   /// The weights that map hidden states to logits: [V, H]; the embedding if the head is tied.
   const at::Tensor& head() const;
@@ -140,8 +143,8 @@ class Model {
   void make_mixer(const LayerPlan& plan, const at::TensorOptions& options, Layer& layer) const;
   void make_delta(const LayerPlan& plan, const at::TensorOptions& options, Layer& layer) const;
   at::Tensor embedded(const at::Tensor& tokens_T) const;
-  at::Tensor layer_output(int index, const at::Tensor& x_TH, const at::Tensor& positions_T,
-                          const AttentionPlan& plan) const;
+  at::Tensor layer_output(int index, const at::Tensor& x_TH, const at::Tensor& positions_T, const AttentionPlan& plan,
+                          ExpertBalance* balance) const;
   /// The layer's weights of projections that share their input.
   LinearWeights weights_of(const Layer& layer, std::initializer_list<Projection> projections) const;
   ExpertProducts products_of(const ExpertWeights& expert) const;
@@ -152,7 +155,7 @@ class Model {
                               const AttentionPlan& plan) const;
   at::Tensor convolution_output(int index, const at::Tensor& x_TH, const AttentionPlan& plan) const;
   at::Tensor delta_output(int index, const at::Tensor& x_TH, const AttentionPlan& plan) const;
-  at::Tensor mlp_output(int index, const at::Tensor& x_TH) const;
+  at::Tensor mlp_output(int index, const at::Tensor& x_TH, ExpertBalance* balance) const;
   /// A product of what gated_product() makes of its argument.
   at::Tensor gated_linear(const at::Tensor& gate_up, Activation activation, const LinearWeights& weights) const;
   /// Calls use(name, projection, weight, adapter) for every matrix that can have an adapter. Defined where it is used.

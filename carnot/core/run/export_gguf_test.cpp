@@ -70,8 +70,8 @@ std::map<std::string, at::Tensor> weights_of(const fs::path& folder) {
   return weights;
 }
 
-constexpr const char* kFamilies[] = {"smollm3", "gemma3", "granite", "qwen3moe",   "olmoe",
-                                     "olmo2",   "olmo3",  "phi3",    "ministral3", "lfm2", "qwen35"};
+constexpr const char* kFamilies[] = {"smollm3", "gemma3", "granite",    "qwen3moe", "olmoe", "olmo2",
+                                     "olmo3",   "phi3",   "ministral3", "lfm2",     "qwen35"};
 
 TEST_F(ExportGguf, ImportedAgainIsTheSameFolderInEveryByte) {
   std::vector<const char*> names{"smollm", "llama3", "qwen2", "qwen3"};

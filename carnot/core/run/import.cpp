@@ -104,9 +104,8 @@ Result<std::string> import_model(const ImportOptions& options) {
   CARNOT_ASSIGN_OR_RETURN(const auto output, export_output({.output = options.output, .overwrite = options.overwrite}));
   for (const std::string& note : model.tokenizer.notes) log_warning(options.file.string() + ": " + note);
   const std::ptrdiff_t left_out = std::ssize(model.file.tensors) - std::ssize(model.weights) -
-                                  std::count_if(model.file.tensors.begin(), model.file.tensors.end(), [](const auto& it) {
-                                    return is_gguf_rotary_tensor(it.name);
-                                  });
+                                  std::count_if(model.file.tensors.begin(), model.file.tensors.end(),
+                                                [](const auto& it) { return is_gguf_rotary_tensor(it.name); });
   if (left_out > 0)
     log_warning(options.file.string() + ": leaves out " + std::to_string(left_out) +
                 " tensors of layers that predict tokens after the next one");

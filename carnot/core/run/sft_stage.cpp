@@ -23,6 +23,7 @@ StepMetrics sft_metrics(const SftMetrics& m) {
                       {"sft/tokens", static_cast<double>(m.tokens)},
                       {"sft/demonstrations", static_cast<double>(m.demonstrations)}};
   if (m.context_loss > 0) metrics["sft/context_loss"] = m.context_loss;
+  if (m.router_aux_loss > 0) metrics["sft/router_aux_loss"] = m.router_aux_loss;
   return metrics;
 }
 
@@ -145,6 +146,7 @@ Result<RunEnd> sft_stage(Run& run, ModelBundle& bundle, const StartPlan& plan) {
                       .episode = run.recipe.rollout.options.episode,
                       .rows = &run.demonstrations,
                       .micro_batch_tokens = run.recipe.train.micro_batch_tokens,
+                      .router_aux_coefficient = run.recipe.train.router_aux_coefficient,
                       .share_prefixes = run.recipe.train.shared_prefixes == "once",
                       .seed = static_cast<std::uint64_t>(run.recipe.run.seed)});
   return take_steps(run, files, trainer, files.options().resume_step, parts);

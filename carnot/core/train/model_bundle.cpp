@@ -81,6 +81,11 @@ Result<ModelConfig> policy_config(const Recipe& recipe, const fs::path& pretrain
 }
 
 /// Where positions end for more than lack of training, trajectories do, too.
+Status check_router(const Recipe& recipe, const ModelConfig& config) {
+  if (recipe.train.router_aux_coefficient == 0 || config.num_expert_layers() > 0) return Done{};
+  return Error{"train.router_aux_coefficient: the model has no experts; expected 0"};
+}
+
 Status check_context(const Recipe& recipe, const ModelConfig& config) {
   const int context = recipe.rollout.options.episode.max_context_tokens;
   if (context <= config.max_positions || !config.rope_scaling.changes_beyond_max_positions()) return Done{};
@@ -237,6 +242,7 @@ Result<ModelBundle> ModelBundle::open(Recipe& recipe, const std::optional<fs::pa
                                      : policy_config(recipe, bundle.pretrained, *bundle.tokenizer, *bundle.chat));
   bundle.config = config;
   CARNOT_RETURN_IF_ERROR(check_context(recipe, config));
+  CARNOT_RETURN_IF_ERROR(check_router(recipe, config));
   CARNOT_RETURN_IF_ERROR(finish_chat(bundle, source));
   CARNOT_RETURN_IF_ERROR(settle_adapters(recipe, checkpoint));
   CARNOT_RETURN_IF_ERROR(settle_dtype(recipe, source, bundle.pretrained));

@@ -155,6 +155,11 @@ void TrainOptions::fields(FieldVisitor& visit) {
               "layers keep their input alone and run again in the backward pass: less memory, a third more time, the "
               "same bits");
   visit.field(
+      "router_aux_coefficient", router_aux_coefficient,
+      "weight of the auxiliary loss that keeps experts evenly used, in SFT too; published checkpoints name 0.001 "
+      "to 0.01 (router_aux_loss_coef); 0: none",
+      at_least(0));
+  visit.field(
       "virtual_shards", virtual_shards,
       "parts of an update whose gradients are added in their order: results are the same on any number of ranks "
       "that divides it; 0: as in the run that is resumed, else one for each rank",

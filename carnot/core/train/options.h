@@ -116,6 +116,7 @@ struct TrainOptions {
   std::string shared_prefixes =
       "once";  ///< once | repeated: how prefixes that trajectories or demonstrations share are computed
   bool activation_checkpointing = false;  ///< layers run again in the backward pass
+  double router_aux_coefficient = 0;  ///< of nn/expert_balance.h's loss, a mean over an update's micro-batches by rows
   ScheduleOptions schedule{};
   OptimizerOptions optimizer{};
   std::int64_t save_every = 0;  ///< steps between checkpoints; 0: by time and at the end only

@@ -367,8 +367,9 @@ std::vector<MicroBatch> pack(std::span<const Trajectory> trajectories, const Cre
   return batches;
 }
 
-LossInputs policy_inputs(const Model& policy, const MicroBatch& batch, const StatisticsOptions& options) {
-  const at::Tensor hidden_TH = policy.hidden(batch.tokens_R, batch.positions_R, batch.plan)
+LossInputs policy_inputs(const Model& policy, const MicroBatch& batch, const StatisticsOptions& options,
+                         ExpertBalance* balance) {
+  const at::Tensor hidden_TH = policy.hidden(batch.tokens_R, batch.positions_R, batch.plan, balance)
                                    .index_select(0, batch.rows_T.to(policy.options().device()));
   const TokenStatistics statistics = token_statistics(hidden_TH, policy, batch.targets_T, options);
   LossInputs inputs = batch.inputs;

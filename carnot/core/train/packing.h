@@ -59,8 +59,9 @@ struct MicroBatch {
 };
 
 /// The batch's inputs with the current policy's log-probabilities and entropies, which have gradients in grad mode.
-/// REQUIRES: some token.
-LossInputs policy_inputs(const Model& policy, const MicroBatch& batch, const StatisticsOptions& options);
+/// `balance`: as in Model::hidden(). REQUIRES: some token.
+LossInputs policy_inputs(const Model& policy, const MicroBatch& batch, const StatisticsOptions& options,
+                         ExpertBalance* balance = nullptr);
 
 enum class MinibatchUnit { Group, Trajectory };
 

@@ -15,6 +15,7 @@
 #include "carnot/core/base/random.h"
 #include "carnot/core/data/prefix_tree.h"
 #include "carnot/core/data/trajectory.h"
+#include "carnot/core/nn/expert_balance.h"
 #include "carnot/core/nn/token_statistics.h"
 #include "carnot/core/rollout/episode.h"
 #include "carnot/core/rollout/log_prob_pass.h"
@@ -89,14 +90,15 @@ at::Tensor tensor_of(const std::vector<Target>& targets, Number Target::* member
   return at::tensor(values, at::kLong);
 }
 
-/// What was said by whoever demonstrates, and all else.
-enum SftLoss { kSaid, kContext, kNumSftLosses };
+/// What was said by whoever demonstrates, and all else; how evenly experts are used.
+enum SftLoss { kSaid, kContext, kRouter, kNumSftLosses };
 
 /// By target, in nats.
-at::Tensor losses(const Model& model, const SftBatch& batch) {
+at::Tensor losses(const Model& model, const SftBatch& batch, ExpertBalance* balance = nullptr) {
   const std::vector<TokenId>& tokens = batch.tree.tokens();
-  const at::Tensor hidden = model.hidden(at::tensor(std::vector<std::int64_t>(tokens.begin(), tokens.end()), at::kLong),
-                                         at::tensor(batch.tree.positions(), at::kLong), attention_plan(batch.tree));
+  const at::Tensor hidden =
+      model.hidden(at::tensor(std::vector<std::int64_t>(tokens.begin(), tokens.end()), at::kLong),
+                   at::tensor(batch.tree.positions(), at::kLong), attention_plan(batch.tree), balance);
   const at::Tensor rows = hidden.index_select(0, tensor_of(batch.targets, &Target::row).to(hidden.device()));
   const auto statistics = token_statistics(rows, model, tensor_of(batch.targets, &Target::token));
   return -statistics.logprob_T.to(at::kCPU, at::kDouble);
@@ -118,13 +120,25 @@ BatchReport report_of(const SftBatch& batch, const at::Tensor& loss) {
 
 double weight_of(const Target& target, double context_weight) { return target.said + context_weight * target.context; }
 
-/// One forward and backward pass; the gradient is that of sum(weight * loss) / total_weight.
-BatchReport accumulate(const Model& model, const SftBatch& batch, double context_weight, double total_weight) {
+/// What a step's micro-batches together have.
+struct SftTotals {
+  double weight = 0, rows = 0;
+};
+
+/// One forward and backward pass; the gradient is that of sum(weight * loss) / totals.weight, and of the experts'
+/// balance by the batch's share of the rows.
+BatchReport accumulate(const Model& model, const SftBatch& batch, const SftTrainer::Setting& setting,
+                       const SftTotals& totals) {
   std::vector<double> weights;
-  for (const Target& target : batch.targets) weights.push_back(weight_of(target, context_weight));
-  const at::Tensor loss = losses(model, batch);
-  (loss * (at::tensor(weights, at::kDouble) / total_weight)).sum().backward();
-  return report_of(batch, loss);
+  for (const Target& target : batch.targets)
+    weights.push_back(weight_of(target, setting.options.context_weight) / totals.weight);
+  const double share = batch.tree.num_rows() / totals.rows;
+  ExpertBalance balance(setting.router_aux_coefficient * share);
+  const at::Tensor loss = losses(model, batch, setting.router_aux_coefficient > 0 ? &balance : nullptr);
+  (loss * at::tensor(weights, at::kDouble)).sum().backward();
+  BatchReport report = report_of(batch, loss);
+  report.metrics[kRouter] = {.sum = share * balance.loss(), .count = share};
+  return report;
 }
 
 /// A token's mean over all micro-batches.
@@ -134,7 +148,7 @@ double mean_loss(const std::vector<BatchReport>& reports, SftLoss which) {
     all.sum += report.metrics.at(which).sum;
     all.count += report.metrics.at(which).count;
   }
-  return all.sum / std::max(1.0, all.count);
+  return all.count > 0 ? all.sum / all.count : 0;
 }
 
 }  // namespace
@@ -197,17 +211,18 @@ Result<SftMetrics> SftTrainer::step(std::int64_t step) {
                           order_ ? Result<std::vector<Demonstration>>(rows_of(step)) : scripted(step));
   const double context_weight = setting_.options.context_weight;
   const auto batches = micro_batches(demonstrations, context_weight, setting_, work_.num_shards());
-  double total_weight = 0;
+  SftTotals totals;
   SftMetrics metrics{.tokens = num_tokens(demonstrations), .demonstrations = std::ssize(demonstrations)};
   std::vector<std::int64_t> rows;
   for (const SftBatch& batch : batches) {
-    for (const Target& target : batch.targets) total_weight += weight_of(target, context_weight);
+    for (const Target& target : batch.targets) totals.weight += weight_of(target, context_weight);
     rows.push_back(batch.tree.num_rows());
+    totals.rows += static_cast<double>(rows.back());
   }
   const std::string what = "gradients of SFT step " + std::to_string(step + 1);
   std::vector<BatchReport> reports(batches.size());
   const std::vector<int> owners = work_.accumulate(
-      rows, what, [&](std::size_t b) { reports[b] = accumulate(model_, batches[b], context_weight, total_weight); });
+      rows, what, [&](std::size_t b) { reports[b] = accumulate(model_, batches[b], setting_, totals); });
   gather_reports(work_.collectives(), owners, reports, what);
   metrics.learning_rate = learning_rate_at(setting_.options.schedule, step, setting_.options.steps);
   const StepReport report = optimizer_.step(metrics.learning_rate);
@@ -215,6 +230,7 @@ Result<SftMetrics> SftTrainer::step(std::int64_t step) {
   metrics.skipped = report.skipped;
   metrics.loss = mean_loss(reports, kSaid);
   metrics.context_loss = mean_loss(reports, kContext);
+  metrics.router_aux_loss = mean_loss(reports, kRouter);
   return metrics;
 }
 

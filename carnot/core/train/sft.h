@@ -22,8 +22,9 @@
 namespace carnot {
 
 struct SftMetrics {
-  double loss = 0;          ///< mean negative log-probability of what was said, nats per token
-  double context_loss = 0;  ///< of the other tokens; 0 where their weight is, which leaves them out
+  double loss = 0;             ///< mean negative log-probability of what was said, nats per token
+  double context_loss = 0;     ///< of the other tokens; 0 where their weight is, which leaves them out
+  double router_aux_loss = 0;  ///< 0 without train.router_aux_coefficient
   double grad_norm = 0;
   double learning_rate = 0;
   bool skipped = false;     ///< gradients were not finite: no step
@@ -40,7 +41,8 @@ class SftTrainer {
     const EpisodeOptions& episode;
     const SplitDemonstrations* rows = nullptr;  ///< null or without any to train on: the script demonstrates
     int micro_batch_tokens = 4096;              ///< rows of one pass
-    bool share_prefixes = true;                 ///< computes what demonstrations of a pass begin with alike once
+    double router_aux_coefficient = 0;
+    bool share_prefixes = true;  ///< computes what demonstrations of a pass begin with alike once
     std::uint64_t seed = 0;
   };
 

@@ -7,11 +7,13 @@
 
 #include <algorithm>
 #include <iterator>
+#include <numeric>
 
 #include "carnot/core/base/log.h"
 #include "carnot/core/base/random.h"
 #include "carnot/core/base/stopwatch.h"
 #include "carnot/core/loss/loss.h"
+#include "carnot/core/nn/expert_balance.h"
 #include "carnot/core/nn/token_statistics.h"
 #include "carnot/core/rollout/info_gain.h"
 #include "carnot/core/rollout/measure.h"
@@ -308,18 +310,22 @@ std::vector<BatchReport> Trainer::accumulate_all(std::int64_t step, const std::v
   const std::string what = "gradients of step " + std::to_string(step + 1);
   std::vector<std::int64_t> rows;
   for (const MicroBatch& batch : batches) rows.push_back(batch.tokens_R.numel());
+  const auto total = static_cast<double>(std::accumulate(rows.begin(), rows.end(), std::int64_t{0}));
   std::vector<BatchReport> reports(batches.size());
-  const std::vector<int> owners =
-      work_.accumulate(rows, what, [&](std::size_t b) { reports[b] = accumulate(batches[b]); });
+  const std::vector<int> owners = work_.accumulate(
+      rows, what, [&](std::size_t b) { reports[b] = accumulate(batches[b], static_cast<double>(rows[b]) / total); });
   gather_reports(collectives_, owners, reports, what);
   return reports;
 }
 
-BatchReport Trainer::accumulate(const MicroBatch& batch) {
+BatchReport Trainer::accumulate(const MicroBatch& batch, double share) {
   if (batch.targets_T.numel() == 0) return {};
+  ExpertBalance balance(recipe_.train.router_aux_coefficient * share);
+  const bool balanced = recipe_.train.router_aux_coefficient > 0;
   LossInputs inputs = policy_inputs(
       *bundle_.policy, batch,
-      {.temperature = recipe_.rollout.options.sampling.temperature, .entropy_clamp = objective_.entropy_clamp});
+      {.temperature = recipe_.rollout.options.sampling.temperature, .entropy_clamp = objective_.entropy_clamp},
+      balanced ? &balance : nullptr);
   if (bundle_.critic)
     inputs.value_T = bundle_.critic->values(batch.tokens_R, batch.positions_R, batch.plan)
                          .index_select(0, batch.rows_T.to(bundle_.policy->options().device()));
@@ -328,6 +334,7 @@ BatchReport Trainer::accumulate(const MicroBatch& batch) {
   Loss loss = policy_loss(objective_, inputs, batch.step);
   loss.total.backward();
   report.metrics = std::move(loss.metrics);
+  if (balanced) report.metrics.push_back({"actor/router_aux_loss", share * balance.loss(), share});
   const at::Tensor logprob_T = inputs.logprob_T.detach().to(at::kCPU, at::kDouble).contiguous();
   report.logprob.assign(logprob_T.const_data_ptr<double>(), logprob_T.const_data_ptr<double>() + logprob_T.numel());
   return report;

@@ -93,7 +93,8 @@ class Trainer {
   std::vector<BatchReport> update_minibatch(std::int64_t step, const std::vector<MicroBatch>& batches, Sums& sums);
   /// Leaves the gradients of all micro-batches where the optimizers take them.
   std::vector<BatchReport> accumulate_all(std::int64_t step, const std::vector<MicroBatch>& batches);
-  BatchReport accumulate(const MicroBatch& batch);
+  /// `share`: of the update's rows that are in the batch.
+  BatchReport accumulate(const MicroBatch& batch, double share);
 
   Recipe& recipe_;
   ModelBundle& bundle_;
