@@ -201,7 +201,7 @@ class FamilyModel(Model):
             ending = "" if name.endswith(("A_log", "dt_bias")) else ".weight"
             stored = weight
             if name.endswith("A_log"):
-                stored = -np.abs(weight) - np.float32(0.125)
+                stored = -np.exp(weight.astype(np.float64)).astype(np.float32)
                 weight = np.log(-stored.astype(np.float64)).astype(np.float32)
             elif name.endswith("norm") and not name.endswith("linear_attn.norm"):
                 stored = weight + np.float32(1)
@@ -261,7 +261,7 @@ class FamilyModel(Model):
         writer.add_ssm_inner_size(shape["linear_value_head_dim"] * shape["linear_num_value_heads"])
         writer.add_full_attention_interval(2)
         writer.add_rope_dimension_count(int(shape["rope_parameters"]["partial_rotary_factor"] * shape["head_dim"]))
-        writer.add_rope_dimension_sections([11, 11, 10, 0])
+        writer.add_rope_dimension_sections([1, 1, 0, 0])  # published models: 11, 11, 10, 0
 
 
 def record_family(name, generator, file, pre):

@@ -132,7 +132,7 @@ TEST(GgufModel, OfQwen35WithWhatIsNotComputedIsRefusedByName) {
   EXPECT_THAT(with("qwen35.full_attention_interval", 0U), HasSubstr("expected an integer above 0"));
   EXPECT_THAT(with("qwen35.full_attention_interval", 3U), HasSubstr("tensor 'blk.2.attn_q.weight' is missing"));
   EXPECT_THAT(with("qwen35.ssm.inner_size", 63U), HasSubstr("is not a multiple of ssm.time_step_rank"));
-  EXPECT_THAT(with("qwen35.ssm.group_count", 3U), HasSubstr("qwen35.gguf"));
+  EXPECT_THAT(with("qwen35.ssm.group_count", 3U), HasSubstr("expected a multiple of delta_key_heads, 3"));
   EXPECT_EQ(with("qwen35.rope.dimension_sections", List{1, 1, 0, 0}), "read");
   EXPECT_THAT(with("qwen35.rope.dimension_sections", List{2, 0, 0, 0}), HasSubstr("all of 2 pairs by turns"));
   EXPECT_THAT(with("qwen35.rope.dimension_sections", List{}), HasSubstr("expected three numbers"));

@@ -185,7 +185,8 @@ float GgufWeightName::folder_number(float stored) const {
 }
 
 float GgufWeightName::stored_number(float number) const {
-  return negative_exponential ? static_cast<float>(-std::exp(static_cast<double>(number))) : number + added;
+  if (negative_exponential) return static_cast<float>(-std::exp(static_cast<double>(number)));
+  return added == 0 ? number : number + added;  // 0 added to -0 is 0
 }
 
 std::vector<GgufWeightName> gguf_weight_names(const ModelConfig& config) {

@@ -1,12 +1,15 @@
 #include "carnot/core/nn/expert_balance.h"
 
+#include <string>
+
 #include "carnot/core/base/check.h"
 
 namespace carnot {
 
 void ExpertBalance::count(int layer, std::int64_t rows, std::span<const std::int64_t> chosen,
                           std::span<const double> probability) {
-  CARNOT_CHECK(layers_.insert(layer).second, layer);
+  CARNOT_CHECK(awaits(layer), "layer " + std::to_string(layer) + " is counted twice");
+  layers_.insert(layer);
   CARNOT_CHECK_EQ(chosen.size(), probability.size());
   chosen_.resize(chosen.size());
   probability_.resize(chosen.size());

@@ -47,11 +47,11 @@ TEST(ExpertBalance, IsTheLossOfTransformersWithItsGradient) {
           rows.push_back(matrix(recorded["logits"][i]).requires_grad_(true));
           nothing = nothing + 0 * route(rows.back(), router, layers[i], packed, kernels, &balance).weight_TK.sum();
         }
-        EXPECT_NEAR(balance.loss(), recorded["loss"].get<double>(), 1e-12);
+        EXPECT_NEAR(balance.loss(), recorded["loss"].get<double>(), 1e-6) << "it counts in float32";
         nothing.backward();
         for (int i = 0; i < 2; ++i) {
           const at::Tensor expected = 0.5 * matrix(recorded["gradients"][i]);
-          EXPECT_LT((rows[i].grad() - expected).abs().max().item<double>(), 1e-14);
+          EXPECT_LT((rows[i].grad() - expected).abs().max().item<double>(), 1e-8);
         }
       }
 }

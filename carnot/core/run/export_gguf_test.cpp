@@ -166,7 +166,7 @@ fs::path write_random(const fs::path& folder, const ModelConfig& config, const f
     for (int part = 0; part < weight.parts(); ++part) {
       at::Tensor random = at::randn(weight.shape, at::kFloat);
       if (weight.added != 0) random = at::randint(-512, 513, weight.shape, at::kFloat) / 256;
-      if (weight.negative_exponential) random = random.abs().to(at::kDouble).add(0.1).log().to(at::kFloat);
+      if (weight.negative_exponential) random = random.abs().add(0.1).to(at::kDouble).log().to(at::kFloat);
       tensors.push_back({weight.part(part), random});
     }
   EXPECT_TRUE(write_model_tensors(folder, tensors, 1 << 30).ok());
