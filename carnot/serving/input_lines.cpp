@@ -29,7 +29,7 @@ Tokens text_of(const Json& value, const std::string& key, const InputFormat& for
   if (!value.is_string()) return Error{key + ": expected a string, found " + shown(value)};
   if (format.tokenizer == nullptr)
     return Error{key + ": " + format.tokenizer_problem + "; without it only ids can be read"};
-  return format.tokenizer->try_encode(value.get_ref<const std::string&>());
+  return format.tokenizer->try_encode_from_begin(value.get_ref<const std::string&>());
 }
 
 Tokens conversation_of(std::vector<Message> messages, const InputFormat& format) {
@@ -44,7 +44,7 @@ Tokens conversation_of(std::vector<Message> messages, const InputFormat& format)
 
 Tokens prompt_of(const std::string& text, const InputFormat& format) {
   if (format.chat != nullptr) return conversation_of({{.role = "user", .content = text}}, format);
-  return format.tokenizer->try_encode(text);
+  return format.tokenizer->try_encode_from_begin(text);
 }
 
 Tokens messages_of(const Json& list, const InputFormat& format) {

@@ -35,6 +35,22 @@ TEST(PromptLines, SayWhichTextTheSplitPatternDoesNotGetAlongWith) {
   }
 }
 
+TEST(PromptLines, AndTextsBeginAsTheTokenizerBeginsATextButConversationsAsTheirFormatDoes) {
+  Json file = Json::parse(small_tokenizer().json());
+  const auto part = [](const char* kind, const char* id) { return Json{{kind, {{"id", id}, {"type_id", 0}}}}; };
+  file["post_processor"] = {{"type", "TemplateProcessing"},
+                            {"single", {part("SpecialToken", "<|im_end|>"), part("Sequence", "A")}}};
+  const auto tokenizer = Tokenizer::parse(file.dump(), "begins").value();
+  const auto family = make_chat_family("chatml", tokenizer).value();
+  InputFormat raw = format(nullptr), conversation = format(family.get());
+  raw.tokenizer = conversation.tokenizer = &tokenizer;
+  const auto text = [&](const Result<std::vector<InputLine>>& lines) { return decoded(lines.value().at(0)); };
+  EXPECT_EQ(text(prompt_lines("\"task\"", raw, "in")), "<|im_end|>task");
+  EXPECT_EQ(text(prompt_lines("\"<|im_end|>task\"", raw, "in")), "<|im_end|>task");
+  EXPECT_EQ(text(sequence_lines("{\"text\": \"task\"}", raw, "in")), "<|im_end|>task");
+  EXPECT_TRUE(text(prompt_lines("\"task\"", conversation, "in")).starts_with("<|im_start|>user"));
+}
+
 TEST(PromptLines, SayWhichMessagesTheChatFormatCannotWrite) {
   const auto json = train_byte_level_bpe(std::vector<std::string>{"a"},
                                          {.vocab_size = 270, .added_tokens = {"<s>", "</s>", "[INST]", "[/INST]"}});

@@ -55,7 +55,7 @@ Result<std::vector<TokenId>> chat_prompt(const OpenAiRequest& request, const Loa
 }
 
 Result<std::vector<TokenId>> completion_prompt(const RequestPrompt& prompt, const LoadedModel& model) {
-  if (const auto* text = std::get_if<std::string>(&prompt)) return model.tokenizer->try_encode(*text);
+  if (const auto* text = std::get_if<std::string>(&prompt)) return model.tokenizer->try_encode_from_begin(*text);
   const auto& ids = std::get<std::vector<TokenId>>(prompt);
   for (std::size_t i = 0; i < ids.size(); ++i)
     if (ids[i] >= model.model->config().vocab_size)

@@ -107,6 +107,29 @@ TEST_F(Runs, ThatComputeSharedPrefixesOnceTrainTheSameLogProbs) {
   EXPECT_NEAR(static_cast<double>(steps.at(0).at("actor/grad_norm")), norm, 1e-4 * norm);
 }
 
+TEST_F(Runs, UseExpertsMoreEvenlyWithTheRoutersLoss) {
+  const std::vector<std::string> experts{"model.family=qwen3_moe", "model.num_experts=4", "model.experts_per_token=1",
+                                         "model.expert_size=24"};
+  const auto trained = [&](const std::string& name, std::vector<std::string> settings) {
+    settings.insert(settings.end(), experts.begin(), experts.end());
+    train(name, settings);
+  };
+  const std::string strong = "train.router_aux_coefficient=1";
+  trained("free", {"train.router_aux_coefficient=1e-9"});
+  trained("even", {strong});
+  trained("threads", {strong, "threads=3"});
+  trained("recomputed", {strong, "train.activation_checkpointing=true"});
+  EXPECT_TRUE(weights("threads") == weights("even"));
+  EXPECT_TRUE(weights("recomputed") == weights("even"));
+  const auto unevenness = [&](const std::string& name) {
+    return metrics(name).back().at("actor/router_aux_loss").get<double>();
+  };
+  EXPECT_GE(unevenness("even"), 1);
+  EXPECT_LT(unevenness("even") - 1, 0.7 * (unevenness("free") - 1));
+  EXPECT_TRUE(metrics("even/warm_start").back().contains("sft/router_aux_loss"));
+  EXPECT_THAT(failure_of("dense", {strong}), ::testing::HasSubstr("the model has no experts; expected 0"));
+}
+
 TEST_F(Runs, AnotherSeedIsAnotherRun) {
   train("zero", {});
   train("one", {"seed=1"});

@@ -7,24 +7,20 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <nlohmann/json.hpp>
 #include <sstream>
 
 #include "carnot/core/base/file.h"
-#include "carnot/core/rollout/log_prob_pass.h"
 #include "carnot/core/run/run.h"
 #include "carnot/core/train/trainer.h"
-#include "carnot/serving/generator.h"
-#include "carnot/serving/loaded_model.h"
+#include "recorded_model.h"
 #include "testing/chat_templates.h"
 #include "testing/conversations.h"
-#include "testing/paths.h"
 
 namespace carnot {
 namespace {
 
 using nlohmann::json;
-using Ids = std::vector<TokenId>;
+using testing::Ids;
 
 std::string folder() { return source_path(".cache/smollm2"); }
 
@@ -35,7 +31,7 @@ class RealModel : public ::testing::Test {
     auto loaded = load_for_generation({.path = folder()});
     ASSERT_TRUE(loaded.ok()) << "tools/install_smollm2.sh makes the folder: " << loaded.error().message;
     loaded_ = new LoadedModel(std::move(loaded).value());
-    recorded_ = new json(json::parse(read_file(recorded_path("smollm2/model.json")).value()));
+    recorded_ = new json(testing::recorded_model("smollm2"));
   }
   static void TearDownTestSuite() {
     delete loaded_;
@@ -48,18 +44,7 @@ class RealModel : public ::testing::Test {
   static inline const json* recorded_ = nullptr;
 };
 
-TEST_F(RealModel, TokenizesAsHuggingFaceDoes) {
-  const std::string lines = read_maybe_compressed(recorded_path("smollm2/tokens.jsonl.xz")).value();
-  int different = 0, compared = 0;
-  for (const std::string_view line : split_lines(lines)) {
-    const json one = json::parse(line);
-    const Ids ids = tokenizer().encode(one.at("text").get<std::string>());
-    ++compared;
-    if (ids != one.at("ids").get<Ids>() && ++different < 5) ADD_FAILURE() << line << "\nhere: " << json(ids);
-  }
-  EXPECT_EQ(different, 0);
-  EXPECT_EQ(compared, 2000);
-}
+TEST_F(RealModel, TokenizesAsHuggingFaceDoes) { testing::expect_recorded_tokens(tokenizer(), "smollm2"); }
 
 TEST_F(RealModel, RendersConversationsAsTransformersDoes) {
   ASSERT_NE(loaded_->chat, nullptr) << loaded_->chat_problem;
@@ -78,37 +63,17 @@ TEST_F(RealModel, LearnsFromTheTokensThatTransformersMasksInConversations) {
 }
 
 TEST_F(RealModel, AnswersAsTransformersDoes) {
-  std::vector<Ids> prompts, answers;
+  std::vector<Ids> prompts;
   for (const json& one : recorded_->at("answers")) {
     const std::vector<Message> question = {{"user", one.at("question")}};
     prompts.push_back(loaded_->chat->render_opening(question, "").tokens);
   }
-  std::string first;
-  const auto keep = [&](const GeneratedText& text) {
-    if (answers.empty()) first = text.text;
-    Ids& ids = answers.emplace_back();
-    for (const TokenDraw& draw : text.draws) ids.push_back(draw.token);
-    return true;
-  };
-  generate(*loaded_->model, tokenizer(), prompts, {.max_tokens = 24, .stop_tokens = answer_end_tokens(*loaded_)},
-           {.on_text = keep});
-  EXPECT_EQ(first, "The capital of France is Paris.");
-  ASSERT_EQ(answers.size(), recorded_->at("answers").size());
-  for (std::size_t i = 0; i < answers.size(); ++i)
-    EXPECT_EQ(answers[i], recorded_->at("answers")[i].at("ids").get<Ids>()) << recorded_->at("answers")[i];
+  EXPECT_EQ(testing::expect_recorded_answers(*loaded_, prompts, answer_end_tokens(*loaded_), recorded_->at("answers")),
+            "The capital of France is Paris.");
 }
 
 TEST_F(RealModel, EqualsTransformersLogProbabilitiesInFloat64) {
-  std::vector<MeasuredSequence> sequences;
-  std::vector<double> expected;
-  for (const json& one : recorded_->at("scores")) {
-    MeasuredSequence& sequence = sequences.emplace_back(MeasuredSequence{.tokens = one.at("ids").get<Ids>()});
-    for (std::size_t i = 1; i < sequence.tokens.size(); ++i) sequence.targets.push_back(static_cast<int>(i));
-    for (const json& value : one.at("logp")) expected.push_back(value);
-  }
-  const TargetStatistics measured = measure_targets(*loaded_->model, sequences, 4096, 1);
-  ASSERT_EQ(measured.log_prob.size(), expected.size());
-  for (std::size_t i = 0; i < expected.size(); ++i) EXPECT_NEAR(measured.log_prob[i], expected[i], 1e-4) << i;
+  testing::expect_recorded_log_probs(*loaded_->model, recorded_->at("scores"));
 }
 
 TEST_F(RealModel, TrainsTwoSteps) {

@@ -8,6 +8,7 @@
 #include "carnot/core/gguf/scored_merges.h"
 #include "carnot/core/gguf/tokenizer_keys.h"
 #include "carnot/core/text/json_problems.h"
+#include "carnot/core/text/text_ends.h"
 #include "carnot/core/text/tokenizer_file.h"
 
 namespace carnot {
@@ -46,37 +47,6 @@ std::optional<Split> split_of(const Json& pre_tokenizer) {
     }
   }
   return is_last ? std::optional(split) : std::nullopt;
-}
-
-/// Tokens that a post-processor puts around a text; empty: none.
-struct TextEnds {
-  std::string first{};
-  std::string last{};
-};
-
-/// False where it does more than that.
-bool read_text_ends(const Json& post_processor, TextEnds& ends) {
-  const Json& type = member(post_processor, "type");
-  if (post_processor.is_null() || type == "ByteLevel") return true;
-  if (type == "Sequence") {
-    const Json& parts = member(post_processor, "processors");
-    return parts.is_array() &&
-           std::all_of(parts.begin(), parts.end(), [&](const Json& part) { return read_text_ends(part, ends); });
-  }
-  const Json& single = member(post_processor, "single");
-  if (type != "TemplateProcessing" || !single.is_array()) return false;
-  bool is_behind = false;
-  for (const Json& part : single) {
-    const Json& token = member(member(part, "SpecialToken"), "id");
-    std::string& end = is_behind ? ends.last : ends.first;
-    if (token.is_string() && end.empty())
-      end = token.get<std::string>();
-    else if (member(part, "Sequence").is_null() || is_behind)
-      return false;
-    else
-      is_behind = true;
-  }
-  return is_behind;
 }
 
 class TokenizerWriter {
@@ -235,13 +205,14 @@ class TokenizerWriter {
   }
 
   void add_text_ends(int bos, int eos) {
-    TextEnds ends;
-    const bool are_read = read_text_ends(member(json_, "post_processor"), ends);
-    const auto is = [&](const std::string& text, int id) { return text.empty() || (id >= 0 && id == id_of(text, "")); };
-    if (!are_read || !is(ends.first, bos) || !is(ends.last, eos))
+    const auto ends = read_text_ends(member(json_, "post_processor"));
+    const auto is = [&](const std::vector<std::string>& texts, int id) {
+      return texts.empty() || (texts.size() == 1 && id >= 0 && id == id_of(texts[0], ""));
+    };
+    if (!ends || !is(ends->first, bos) || !is(ends->last, eos))
       problem("tokenizer.json: post_processor does more than to put bos_token before and eos_token after a text");
-    settings_[gguf_keys::kAddBos] = !ends.first.empty();
-    if (!ends.last.empty()) settings_[gguf_keys::kAddEos] = true;
+    settings_[gguf_keys::kAddBos] = ends && !ends->first.empty();
+    if (ends && !ends->last.empty()) settings_[gguf_keys::kAddEos] = true;
   }
 
   std::string_view text_of(TokenId id) const {

@@ -158,6 +158,16 @@ struct Tokenizer::State {
   TokenizerTables tables;
 };
 
+std::span<const TokenId> Tokenizer::text_begin() const { return state_->tables.text_begin; }
+
+Result<std::vector<TokenId>> Tokenizer::try_encode_from_begin(std::string_view text) const {
+  CARNOT_ASSIGN_OR_RETURN(auto tokens, try_encode(text));
+  const auto begin = text_begin();
+  const bool begins = tokens.size() >= begin.size() && std::equal(begin.begin(), begin.end(), tokens.begin());
+  if (!begins) tokens.insert(tokens.begin(), begin.begin(), begin.end());
+  return tokens;
+}
+
 Tokenizer::Tokenizer(std::unique_ptr<State> state) : state_(std::move(state)) {}
 Tokenizer::Tokenizer(Tokenizer&&) noexcept = default;
 Tokenizer& Tokenizer::operator=(Tokenizer&&) noexcept = default;

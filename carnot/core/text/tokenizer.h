@@ -62,6 +62,14 @@ class Tokenizer {
     return try_encode_content(text, before).value();
   }
 
+  /// Token ids of a text that begins a sequence, as Hugging Face encodes it by default: behind text_begin(), unless it
+  /// begins with these tokens itself; no token is put after it. An error as of try_encode().
+  Result<std::vector<TokenId>> try_encode_from_begin(std::string_view text) const;
+
+  /// The tokens that the file's post_processor puts before a text: <bos> of Llama, Mistral and Gemma; none of Qwen.
+  /// Chat formats write them themselves.
+  std::span<const TokenId> text_begin() const;
+
   /// `text` as it is tokenised: NFC where the file says so. decode(encode(text)) for a tokenizer that puts no blank
   /// before the text, whose added tokens take none, and which has every byte.
   std::string normalize(std::string_view text, ControlTokens control = ControlTokens::Tokens) const;

@@ -10,6 +10,7 @@
 #include "carnot/core/base/utf8.h"
 #include "carnot/core/text/byte_alphabet.h"
 #include "carnot/core/text/json_problems.h"
+#include "carnot/core/text/text_ends.h"
 
 namespace carnot {
 namespace {
@@ -225,6 +226,15 @@ void read_added_tokens(const Json& added, TokenizerFile& file, JsonProblems& pro
   }
 }
 
+/// A post-processor that does more than to put tokens around a text is none of a decoder's, and has no effect.
+void read_text_begin(const Json& post_processor, TokenizerFile& file) {
+  const auto ends = read_text_ends(post_processor);
+  if (!ends) return;
+  for (const std::string& text : ends->first)
+    for (const AddedToken& token : file.added)
+      if (token.content == text) file.text_begin.push_back(token.id);
+}
+
 }  // namespace
 
 void Vocabulary::insert(TokenId id, std::string_view bytes, bool reachable) {
@@ -290,12 +300,12 @@ Result<TokenizerFile> read_tokenizer_json(std::string_view text, const std::stri
                          "post_processor", "decoder", "model"});
   if (!json.is_object()) return problems.error();
   TokenizerFile file;
-  // A post-processor only puts tokens before or after the text, which the caller of encode() does not ask for.
   for (const char* key : {"truncation", "padding"})
     if (!member(json, key).is_null()) problems.add(key, "expected null, got " + shown(member(json, key)));
   read_pipeline(json, file, problems);
   read_model(member(json, "model"), file, problems);
   read_added_tokens(member(json, "added_tokens"), file, problems);
+  read_text_begin(member(json, "post_processor"), file);
   if (problems.any()) return problems.error();
   return file;
 }

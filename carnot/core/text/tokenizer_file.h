@@ -93,6 +93,7 @@ struct TokenizerFile {
   std::vector<Merge> merges{};
   bool ignore_merges = false;  ///< a piece that is in the vocabulary is one token, whatever the merges
   std::vector<AddedToken> added{};
+  std::vector<TokenId> text_begin{};  ///< what Hugging Face puts before a text (post_processor)
 };
 
 /// The bytes that the vocabulary lacks, for people: "0x04, 0xF5 to 0xFF"; empty if it lacks none.

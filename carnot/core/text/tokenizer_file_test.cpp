@@ -100,6 +100,32 @@ TEST(TokenizerFile, AllProblemsAreToldAtOnceButNotThousands) {
   EXPECT_THAT(message_of(file), HasSubstr("more"));
 }
 
+/// As Llama 3's: the byte level, then a token before the text.
+json begins_with(const std::string& token) {
+  const json before = {{"SpecialToken", {{"id", token}, {"type_id", 0}}}}, text = {{"Sequence", {{"id", "A"}, {"type_id", 0}}}};
+  const json put = {{"type", "TemplateProcessing"}, {"single", {before, text}}, {"pair", {before, text, text}}};
+  return {{"type", "Sequence"}, {"processors", {{{"type", "ByteLevel"}}, put}}};
+}
+
+TEST(TokenizerFile, PutsWhatItsPostProcessorPutsBeforeATextThatBeginsASequence) {
+  json file = small_file();
+  const auto plain = Tokenizer::parse(file.dump(), "plain").value();
+  file["post_processor"] = begins_with("<|im_end|>");
+  const auto begins = Tokenizer::parse(file.dump(), "begins").value();
+  const TokenId first = begins.id_of("<|im_end|>").value();
+  EXPECT_TRUE(plain.text_begin().empty());
+  EXPECT_THAT(begins.text_begin(), ElementsAre(first));
+  std::vector<TokenId> tokens = plain.encode("abab");
+  EXPECT_EQ(plain.try_encode_from_begin("abab").value(), tokens);
+  EXPECT_EQ(begins.encode("abab"), tokens) << "a part of a sequence";
+  tokens.insert(tokens.begin(), first);
+  EXPECT_EQ(begins.try_encode_from_begin("abab").value(), tokens);
+  EXPECT_EQ(begins.try_encode_from_begin("<|im_end|>abab").value(), tokens) << "not twice";
+  EXPECT_THAT(begins.try_encode_from_begin("").value(), ElementsAre(first));
+  file["post_processor"] = {{"type", "BertProcessing"}, {"sep", {"</s>", 1}}, {"cls", {"<s>", 0}}};
+  EXPECT_TRUE(Tokenizer::parse(file.dump(), "bert").value().text_begin().empty());
+}
+
 TEST(TokenizerFile, IdsAreChecked) {
   EXPECT_THAT(message_with("/model/vocab/a", -1), HasSubstr("model.vocab[\"a\"]: expected a token id"));
   EXPECT_THAT(message_with("/model/vocab/a", 1e30), HasSubstr("model.vocab[\"a\"]"));
