@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "carnot/core/base/json.h"
 #include "carnot/core/base/random.h"
 #include "carnot/core/text/bpe_training.h"
 #include "carnot/core/text/chat_families.h"

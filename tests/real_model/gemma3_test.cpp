@@ -1,5 +1,9 @@
 // Gemma 3 270M, installed by tools/install_gemma3.sh, against what transformers computes with the same weights and the
 // published tokenizer.json (tools/golden/gemma3.py).
+#include <gmock/gmock.h>
+
+#include "carnot/core/train/model_bundle.h"
+#include "carnot/core/train/recipe.h"
 #include "recorded_model.h"
 
 namespace carnot {
@@ -35,6 +39,15 @@ TEST_F(Gemma3, ContinuesTextsAsTransformersDoes) {
     prompts.push_back(loaded_->tokenizer->try_encode_from_begin(one.at("beginning").get<std::string>()).value());
   EXPECT_EQ(prompts[0][0], 2) << "<bos>, without which it talks nonsense";
   testing::expect_recorded_answers(*loaded_, prompts, end_tokens(*loaded_), recorded_->at("continuations"));
+}
+
+TEST_F(Gemma3, WithoutAChatTemplateIsRefusedWithAdvice) {
+  auto recipe =
+      Recipe::load(source_path("recipes/smollm2_calculator.yaml"), {"model.path=" + loaded_->folder.string()});
+  const auto bundle = ModelBundle::open(*recipe);
+  ASSERT_FALSE(bundle.ok());
+  EXPECT_THAT(bundle.error().message,
+              ::testing::HasSubstr("put that of an instruct model there as chat_template.jinja"));
 }
 
 TEST_F(Gemma3, EqualsTransformersLogProbabilitiesInFloat64) {

@@ -102,7 +102,8 @@ TEST(TokenizerFile, AllProblemsAreToldAtOnceButNotThousands) {
 
 /// As Llama 3's: the byte level, then a token before the text.
 json begins_with(const std::string& token) {
-  const json before = {{"SpecialToken", {{"id", token}, {"type_id", 0}}}}, text = {{"Sequence", {{"id", "A"}, {"type_id", 0}}}};
+  const json before = {{"SpecialToken", {{"id", token}, {"type_id", 0}}}},
+             text = {{"Sequence", {{"id", "A"}, {"type_id", 0}}}};
   const json put = {{"type", "TemplateProcessing"}, {"single", {before, text}}, {"pair", {before, text, text}}};
   return {{"type", "Sequence"}, {"processors", {{{"type", "ByteLevel"}}, put}}};
 }

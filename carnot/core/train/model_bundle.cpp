@@ -107,7 +107,11 @@ std::string chosen_chat(const std::string& name, const ModelFiles& files) {
 Result<std::unique_ptr<ChatFamily>> chat_of_run(const Recipe& recipe, const ModelFiles& files,
                                                 const Tokenizer& tokenizer) {
   const std::string& name = recipe.tokenizer.chat;
-  const std::string advice = TemplateChat::is_name(name) ? "; tokenizer.chat=chatml or another known format" : "";
+  std::string advice = TemplateChat::is_name(name) ? "; tokenizer.chat=chatml or another known format" : "";
+  if (name == "auto" && !folder_chat_name(files))
+    advice =
+        "; the model's folder has no chat template, for which chatml is taken: put that of an instruct model there as "
+        "chat_template.jinja, or set tokenizer.chat (docs/models.md)";
   auto chat = make_folder_chat(name, files, tokenizer);
   if (!chat) return Error{"tokenizer.chat: " + chat.error().message + advice};
   if (recipe.tokenizer.control_tokens_in_messages) (*chat)->read_control_tokens_as(ControlTokens::Tokens);
