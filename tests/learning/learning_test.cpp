@@ -33,16 +33,20 @@ struct LearningCase {
 };
 
 class Learning : public ::testing::TestWithParam<LearningCase> {};
-INSTANTIATE_TEST_SUITE_P(
-    Policies, Learning,
-    ::testing::Values(LearningCase{"Attention1", 1}, LearningCase{"Attention2", 2},
-                      LearningCase{"Convolutions", 1, {"model.family=lfm2"}},
-                      LearningCase{"DeltaRule", 1, {"model.family=qwen3_5_text", "model.num_layers=4"}},
-                      LearningCase{"Experts",
-                                   1,
-                                   {"model.family=qwen3_moe", "model.num_experts=4", "model.experts_per_token=2",
-                                    "model.expert_size=192", "model.normalise_top_k=true"}}),
-    [](const auto& one) { return one.param.name; });
+INSTANTIATE_TEST_SUITE_P(Policies, Learning,
+                         ::testing::Values(LearningCase{"Attention1", 1}, LearningCase{"Attention2", 2},
+                                           LearningCase{"Convolutions", 1, {"model.family=lfm2"}},
+                                           // With the others' 350 steps at 3e-3 its loss ends at 0.40, theirs at 0.18.
+                                           LearningCase{"DeltaRule",
+                                                        1,
+                                                        {"model.family=qwen3_5_text", "model.num_layers=4",
+                                                         "sft.steps=900", "sft.learning_rate=1e-3"}},
+                                           LearningCase{"Experts",
+                                                        1,
+                                                        {"model.family=qwen3_moe", "model.num_experts=4",
+                                                         "model.experts_per_token=2", "model.expert_size=192",
+                                                         "model.normalise_top_k=true"}}),
+                         [](const auto& one) { return one.param.name; });
 
 TEST_P(Learning, ReinforcementRaisesSuccessOnHeldOutQuestions) {
   const fs::path folder =

@@ -6,11 +6,11 @@
 #include <cmath>
 
 #include "carnot/core/base/check.h"
-#include "carnot/core/base/random.h"
 #include "carnot/core/nn/elementwise.h"
 #include "carnot/core/nn/expert_mlp.h"
 #include "carnot/core/nn/gated_delta_net.h"
 #include "carnot/core/nn/linear.h"
+#include "carnot/core/nn/random_weights.h"
 #include "carnot/core/nn/recompute.h"
 #include "carnot/core/nn/rotary.h"
 #include "carnot/core/nn/self_attention.h"
@@ -24,34 +24,12 @@ at::Tensor zeros(at::IntArrayRef shape, const at::TensorOptions& options) { retu
 /// A product of its own, never fused with an addition, so that its bits do not depend on where a row is.
 at::Tensor scaled(const at::Tensor& x, double scale) { return scale == 1 ? x : x * scale; }
 
-/// Normal draws from the tensor's own stream, drawn on the CPU in double: the same on every device and dtype.
-void fill_normal(const at::Tensor& weight, std::uint64_t seed, const std::string& name, double deviation) {
-  RandomStream stream(derive_seed(seed, name));
-  std::vector<double> values(weight.numel());
-  for (double& value : values) value = deviation * stream.normal();
-  const at::NoGradGuard no_grad;
-  weight.copy_(at::tensor(values, at::kDouble).view(weight.sizes()));
-}
-
-/// Logarithms of uniform draws from 0 to 16, as transformers has them, so that heads forget at different rates.
-void fill_rates(const at::Tensor& log_rate, std::uint64_t seed, const std::string& name) {
-  RandomStream stream(derive_seed(seed, name));
-  std::vector<double> values(log_rate.numel());
-  for (double& value : values) value = std::log(0.01 + 15.99 * stream.uniform());
-  const at::NoGradGuard no_grad;
-  log_rate.copy_(at::tensor(values, at::kDouble));
-}
-
 /// The query's projection holds, head by head, queries and then gates: into queries, keys and values, and the gates.
 std::pair<at::Tensor, at::Tensor> split_gate(const ModelConfig& config, const at::Tensor& projected_TD) {
   const std::int64_t rows = projected_TD.size(0), queries = config.query_width();
   const auto parts = projected_TD.split_with_sizes({queries, projected_TD.size(1) - queries}, 1);
   const auto halves = parts[0].reshape({rows, config.num_heads, 2, config.head_dim}).unbind(2);
   return {at::cat({halves[0].reshape({rows, -1}), parts[1]}, 1), halves[1].reshape({rows, -1})};
-}
-
-bool ends_with(const std::string& name, const std::string& ending) {
-  return name.size() >= ending.size() && name.compare(name.size() - ending.size(), ending.size(), ending) == 0;
 }
 
 }  // namespace
@@ -142,21 +120,7 @@ Model Model::uninitialised(const ModelConfig& config, const at::TensorOptions& o
 
 Model::Model(const ModelConfig& config, std::uint64_t seed, const at::TensorOptions& options, double init_std)
     : Model(uninitialised(config, options)) {
-  const at::NoGradGuard no_grad;
-  const double residual_std = init_std / std::sqrt(2.0 * config.num_layers);
-  for (const NamedTensor& weight : parameters()) {
-    if (ends_with(weight.name, "bias")) continue;
-    if (ends_with(weight.name, "A_log")) {
-      fill_rates(weight.tensor, seed, weight.name);
-    } else if (weight.tensor.dim() == 1) {
-      weight.tensor.fill_(ends_with(weight.name, "linear_attn.norm.weight") ? 1 : 1 - plan_.norm_offset);
-    } else {
-      const bool into_residual = ends_with(weight.name, "o_proj.weight") || ends_with(weight.name, "down_proj.weight");
-      const double of_taps = 1 / std::sqrt(static_cast<double>(config_.convolution_width));
-      const double of_matrix = into_residual ? residual_std : init_std;
-      fill_normal(weight.tensor, seed, weight.name, weight.tensor.dim() == 3 ? of_taps : of_matrix);
-    }
-  }
+  fill_with_random_weights(parameters(), config, seed, init_std);
 }
 
 at::TensorOptions Model::options() const { return embedding_.options().requires_grad(false); }
