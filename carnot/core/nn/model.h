@@ -52,8 +52,8 @@ enum class KernelChoice { Own, Portable };
 class Model {
  public:
   /// Random weights, as nn/random_weights.h has them: matrices normal with standard deviation `init_std` (projections
-  /// back into the residual stream: divided by sqrt(2 layers)), biases 0, norms such that they multiply by 1, heads of
-  /// the gated delta rule such that they remember. The same seed gives the same weights on every device.
+  /// back into the residual stream: divided by sqrt(2 layers)), biases 0, norms such that they multiply by 1, rates of
+  /// the gated delta rule as transformers has them. The same seed gives the same weights on every device.
   /// REQUIRES: a config that check_model_config() accepts.
   Model(const ModelConfig& config, std::uint64_t seed, const at::TensorOptions& options, double init_std = 0.05);
 

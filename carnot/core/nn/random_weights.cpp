@@ -21,12 +21,6 @@ void fill(const NamedTensor& weight, std::uint64_t seed, const std::function<dou
 
 double log_rate(RandomStream& stream) { return std::log(0.01 + 15.99 * stream.uniform()); }
 
-/// What softplus makes a step of time.
-double step_bias(RandomStream& stream) {
-  const double step = std::exp(std::log(0.001) + stream.uniform() * std::log(0.1 / 0.001));
-  return std::log(std::expm1(step));
-}
-
 }  // namespace
 
 void fill_with_random_weights(std::span<const NamedTensor> parameters, const ModelConfig& config, std::uint64_t seed,
@@ -44,8 +38,6 @@ void fill_with_random_weights(std::span<const NamedTensor> parameters, const Mod
     const std::string& name = weight.name;
     if (name.ends_with("A_log"))
       fill(weight, seed, log_rate);
-    else if (name.ends_with("dt_bias"))
-      fill(weight, seed, step_bias);
     else if (name.ends_with("bias"))
       weight.tensor.zero_();
     else if (weight.tensor.dim() == 1)
