@@ -108,9 +108,9 @@ Result<std::unique_ptr<ChatFamily>> chat_of_run(const Recipe& recipe, const Mode
                                                 const Tokenizer& tokenizer) {
   const std::string& name = recipe.tokenizer.chat;
   std::string advice = TemplateChat::is_name(name) ? "; tokenizer.chat=chatml or another known format" : "";
-  if (name == "auto" && !folder_chat_name(files))
+  if (name == "chatml" && !folder_chat_name(files))
     advice =
-        "; the model's folder has no chat template, for which chatml is taken: put that of an instruct model there as "
+        "; it is taken where the model's folder has no chat template: put that of an instruct model there as "
         "chat_template.jinja, or set tokenizer.chat (docs/models.md)";
   auto chat = make_folder_chat(name, files, tokenizer);
   if (!chat) return Error{"tokenizer.chat: " + chat.error().message + advice};
