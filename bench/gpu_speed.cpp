@@ -120,7 +120,7 @@ Figure decode(const Settings& settings, const std::string& shape, int batch) {
   RandomStream stream(1);
   double best = 1e30;
   for (int round = 0; round < 2; ++round) {
-    DecoderRunner runner(model, blocks_for(batch, prompt + tokens), batch);
+    DecoderRunner runner(model, {.blocks = blocks_for(batch, prompt + tokens), .states = batch});
     Engine engine(runner, {.max_batch_tokens = 16384, .logits_megabytes = 256});
     for (int b = 0; b < batch; ++b)
       engine.sample(engine.start(random_tokens(stream, prompt, model)), request(b, tokens + 1));
@@ -141,8 +141,8 @@ Figure tree(const Settings& settings) {
   const Model model = model_of(settings, "qwen2.5-0.5b");
   const int prompts = settings.size(16, 2), rollouts = settings.size(16, 2);
   const int prompt = settings.size(4096, 32), tokens = settings.size(512, 4);
-  DecoderRunner runner(model, blocks_for(prompts, prompt) + blocks_for(prompts * rollouts, tokens),
-                       prompts * (1 + rollouts));
+  DecoderRunner runner(model, {.blocks = blocks_for(prompts, prompt) + blocks_for(prompts * rollouts, tokens),
+                               .states = prompts * (1 + rollouts)});
   Engine engine(runner, {.max_batch_tokens = 16384, .logits_megabytes = 256});
   RandomStream stream(2);
   const double seconds = seconds_of(settings, [&] {
@@ -273,7 +273,7 @@ Figure train(const Settings& settings) {
 Figure exactness(const Settings& settings) {
   const Model model = model_of(settings, "qwen2.5-0.5b");
   const int batch = settings.size(16, 2), prompt = settings.size(128, 16), tokens = settings.size(64, 4);
-  DecoderRunner runner(model, blocks_for(batch, prompt + tokens), batch);
+  DecoderRunner runner(model, {.blocks = blocks_for(batch, prompt + tokens), .states = batch});
   Engine engine(runner, {.max_batch_tokens = 4096});
   RandomStream stream(7);
   std::vector<SequenceId> sequences;

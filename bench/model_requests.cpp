@@ -69,6 +69,14 @@ SampleRequest request(int sequence, int tokens) {
 
 int blocks_for(int sequences, int tokens) { return sequences * (tokens / kBlockTokens + 2); }
 
+/// For this many sequences at one time; layers with a window have what these see.
+CacheSize cache_of(const Model& model, int blocks, int sequences) {
+  CacheSize size{.blocks = blocks, .states = sequences};
+  if (model.config().has_windows())
+    size.window_blocks = static_cast<int>(window_blocks_for(model.config().window, sequences, kPassTokens, blocks));
+  return size;
+}
+
 /// Adds the time between two calls to an answer.
 class Clock {
  public:
@@ -105,7 +113,7 @@ Json log_probs(const Model& model, const Json& wanted) {
 Json decode(const Model& model, const Json& wanted) {
   const int batch = wanted["batch"], prompt = wanted["prompt"], tokens = wanted["tokens"];
   const at::NoGradGuard no_grad;
-  DecoderRunner runner(model, blocks_for(batch, prompt + tokens), batch);
+  DecoderRunner runner(model, cache_of(model, blocks_for(batch, prompt + tokens), batch));
   Engine engine(runner, {.max_batch_tokens = kPassTokens});
   RandomStream stream(1);
   for (int b = 0; b < batch; ++b)
@@ -122,7 +130,7 @@ Json decode(const Model& model, const Json& wanted) {
 Json answers(const Model& model, const Json& wanted) {
   const int prompt = wanted["prompt"], answers = wanted["answers"], tokens = wanted["tokens"];
   const at::NoGradGuard no_grad;
-  DecoderRunner runner(model, blocks_for(1, prompt) + blocks_for(answers, tokens), 1 + answers);
+  DecoderRunner runner(model, cache_of(model, blocks_for(1, prompt) + blocks_for(answers, tokens), 1 + answers));
   Engine engine(runner, {.max_batch_tokens = kPassTokens});
   RandomStream stream(2);
   const auto tokens_of_prompt = random_tokens(stream, prompt, model);
@@ -235,7 +243,7 @@ Json information_gain(const Model& model, const Json& wanted) {
   const int answer_tokens = wanted["answer"];
   const at::NoGradGuard no_grad;
   const int most = (2 * turns + 1) * tokens + kLeadTokens + answer_tokens;
-  DecoderRunner runner(model, blocks_for(trajectories, 2 * most), 2 * trajectories);
+  DecoderRunner runner(model, cache_of(model, blocks_for(trajectories, 2 * most), 2 * trajectories));
   const auto seconds_of = [&](bool scores) {
     Engine engine(runner, {.max_batch_tokens = kPassTokens});
     RandomStream stream(4);

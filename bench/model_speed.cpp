@@ -49,7 +49,8 @@ std::vector<TokenId> random_prompt(int length, int vocabulary, std::uint64_t see
 
 /// One batch through the engine: prompts, then `tokens` tokens of each.
 Speed decode(const Model& model, const Settings& settings, int batch) {
-  DecoderRunner runner(model, batch * ((settings.prompt + settings.tokens) / kBlockTokens + 2), batch);
+  DecoderRunner runner(model,
+                       {.blocks = batch * ((settings.prompt + settings.tokens) / kBlockTokens + 2), .states = batch});
   Engine engine(runner, {.max_batch_tokens = 8192});
   std::vector<SequenceId> sequences;
   for (int b = 0; b < batch; ++b) {

@@ -55,7 +55,7 @@ class Answers {
  public:
   Answers(const Model& model, const Settings& settings, bool apart)
       : settings_(settings),
-        runner_(model, blocks(settings, apart), states(settings, apart)),
+        runner_(model, {.blocks = blocks(settings, apart), .states = states(settings, apart)}),
         engine_(runner_, {.max_batch_tokens = 4096}) {
     const auto prompt = prompt_tokens(settings.prompt, model.config().vocab_size);
     for (int i = 0; i < (apart ? settings.answers : 1); ++i) prompts_.push_back(engine_.start(prompt));
@@ -91,7 +91,7 @@ class Answers {
     run.forward = after.seconds_forward - before.seconds_forward;
     run.sampling = after.seconds_sampling - before.seconds_sampling;
     run.scheduling = after.seconds_scheduling - before.seconds_scheduling;
-    const double all = runner_.num_blocks();
+    const double all = runner_.cache_size().blocks;
     run.cache_mebibytes = (all - engine_.free_blocks()) / all * static_cast<double>(runner_.cache_bytes()) / (1 << 20);
     for (const SequenceId answer : answers) engine_.release(answer);
     return run;

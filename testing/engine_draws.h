@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <map>
+#include <string>
 #include <vector>
 
 #include "carnot/core/engine/engine.h"
@@ -14,6 +15,30 @@
 namespace carnot::testing {
 
 inline constexpr int kHashVocabulary = 40;
+
+/// Tests of an engine whose cache has no states and window blocks, few, or enough.
+class CacheKinds : public ::testing::TestWithParam<CacheSize> {
+ protected:
+  static CacheSize with_blocks(int blocks) {
+    CacheSize size = GetParam();
+    size.blocks = blocks;
+    return size;
+  }
+  static bool has_few_window_blocks() { return GetParam().has_window() && GetParam().window_blocks < 100; }
+};
+
+inline auto cache_kinds() {
+  return ::testing::Values(CacheSize{}, CacheSize{.states = 1}, CacheSize{.states = 3}, CacheSize{.states = 100},
+                           CacheSize{.window_blocks = 100, .window = 20}, CacheSize{.window_blocks = 5, .window = 20},
+                           CacheSize{.window_blocks = 4, .window = 1},
+                           CacheSize{.states = 3, .window_blocks = 7, .window = 30});
+}
+
+inline std::string cache_kind_name(const ::testing::TestParamInfo<CacheSize>& info) {
+  const CacheSize& size = info.param;
+  return "States" + std::to_string(size.states) + "WindowBlocks" + std::to_string(size.window_blocks) + "Of" +
+         std::to_string(size.window);
+}
 
 inline std::vector<TokenId> prompt_of(int length, std::uint64_t seed) {
   RandomStream random(seed);

@@ -39,15 +39,19 @@ inline float hash_logit(std::uint64_t hash, int token) {
 
 class HashRunner : public ModelRunner {
  public:
-  /// With states, logits come from them, and the blocks must hold the same context.
-  HashRunner(int vocab_size, int num_blocks, int num_states = 0)
+  /// With states, logits come from them, and the blocks must hold the same context; with window blocks, these must hold
+  /// the end of it.
+  HashRunner(int vocab_size, const CacheSize& size)
       : vocab_size_(vocab_size),
-        memory_(static_cast<std::size_t>(num_blocks) * kBlockTokens, -1),
-        states_(static_cast<std::size_t>(num_states)) {}
+        size_(size),
+        memory_(static_cast<std::size_t>(size.blocks) * kBlockTokens, -1),
+        window_memory_(static_cast<std::size_t>(size.window_blocks) * kBlockTokens, -1),
+        states_(static_cast<std::size_t>(size.states)) {}
+  HashRunner(int vocab_size, int num_blocks, int num_states = 0)
+      : HashRunner(vocab_size, CacheSize{.blocks = num_blocks, .states = num_states}) {}
 
   int vocab_size() const override { return vocab_size_; }
-  int num_blocks() const override { return static_cast<int>(memory_.size()) / kBlockTokens; }
-  int num_states() const override { return static_cast<int>(states_.size()); }
+  CacheSize cache_size() const override { return size_; }
 
   at::Tensor hidden(const at::Tensor& tokens_T, const at::Tensor& positions_T,
                     const std::vector<PagedRows>& sequences) override {
@@ -56,14 +60,18 @@ class HashRunner : public ModelRunner {
     largest_batch = std::max<int>(largest_batch, static_cast<int>(tokens_T.size(0)));
     check_that_writes_are_apart(sequences);
     for (const PagedRows& rows : sequences)
-      for (int row = rows.begin; row < rows.end; ++row)
-        slot(rows, static_cast<int>(positions[row])) = static_cast<TokenId>(tokens[row]);
+      for (int row = rows.begin; row < rows.end; ++row) {
+        const auto position = static_cast<int>(positions[row]);
+        slot(rows, position) = static_cast<TokenId>(tokens[row]);
+        if (size_.has_window()) window_slot(rows, position) = static_cast<TokenId>(tokens[row]);
+      }
     const at::Tensor hidden_TH = at::empty({tokens_T.size(0), 2}, at::kFloat);
     auto* out = hidden_TH.data_ptr<float>();
     for (const PagedRows& rows : sequences) {
       for (int row = rows.begin; row < rows.end; ++row) {
         std::vector<TokenId> context;
         for (int p = 0; p <= rows.past + row - rows.begin; ++p) context.push_back(slot(rows, p));
+        check_window(rows, context);
         const std::uint64_t in_blocks = context_hash(context);
         const std::uint64_t hash = states_.empty() ? in_blocks : advanced_state(rows, row, context.back()) >> 16;
         CARNOT_CHECK_EQ(hash, in_blocks);
@@ -88,8 +96,10 @@ class HashRunner : public ModelRunner {
 
   void copy_block(int from, int to) override {
     ++copies;
-    for (int i = 0; i < kBlockTokens; ++i) memory_[to * kBlockTokens + i] = memory_[from * kBlockTokens + i];
+    copy_block(memory_, from, to);
   }
+
+  void copy_window_block(int from, int to) override { copy_block(window_memory_, from, to); }
 
   void copy_state(int from, int to) override {
     ++state_copies;
@@ -116,14 +126,15 @@ class HashRunner : public ModelRunner {
 
   /// A real forward pass writes the sequences' blocks and states at the same time.
   void check_that_writes_are_apart(const std::vector<PagedRows>& sequences) const {
-    std::set<int> written, advanced;
+    std::set<int> written, window_written, advanced;
     for (const PagedRows& rows : sequences) {
       for (int block = rows.past / kBlockTokens; block * kBlockTokens < rows.past + rows.end - rows.begin; ++block)
-        CARNOT_CHECK(written.insert(rows.blocks[block]).second,
+        CARNOT_CHECK(written.insert(rows.blocks[block]).second &&
+                         (!size_.has_window() || window_written.insert(rows.window_blocks[block]).second),
                      "two sequences of one forward pass write the same block");
       CARNOT_CHECK_EQ(rows.state >= 0, !states_.empty());
       if (rows.state < 0) continue;
-      CARNOT_CHECK_LT(rows.state, num_states());
+      CARNOT_CHECK_LT(rows.state, size_.states);
       CARNOT_CHECK(advanced.insert(rows.state).second, "two sequences of one forward pass advance the same state");
     }
   }
@@ -142,8 +153,28 @@ class HashRunner : public ModelRunner {
     return memory_[block * kBlockTokens + position % kBlockTokens];
   }
 
+  TokenId& window_slot(const PagedRows& rows, int position) {
+    const int block = rows.window_blocks[position / kBlockTokens];
+    CARNOT_CHECK_GE(block, 0);
+    return window_memory_[block * kBlockTokens + position % kBlockTokens];
+  }
+
+  /// From the run of blocks on in which the window of the context's last token begins.
+  void check_window(const PagedRows& rows, std::span<const TokenId> context) {
+    if (!size_.has_window()) return;
+    const int end = static_cast<int>(context.size()), seen = std::max(0, end - size_.window);
+    constexpr int kRun = kBlocksOfRun * kBlockTokens;
+    for (int p = seen / kRun * kRun; p < end; ++p)
+      CARNOT_CHECK_EQ(window_slot(rows, p), context[static_cast<std::size_t>(p)]);
+  }
+
+  static void copy_block(std::vector<TokenId>& memory, int from, int to) {
+    for (int i = 0; i < kBlockTokens; ++i) memory[to * kBlockTokens + i] = memory[from * kBlockTokens + i];
+  }
+
   int vocab_size_;
-  std::vector<TokenId> memory_;
+  CacheSize size_;
+  std::vector<TokenId> memory_, window_memory_;
   std::vector<State> states_;
 };
 

@@ -24,14 +24,16 @@ inline Model qwen3_model(at::ScalarType type, std::uint64_t seed = 3) {
 struct RolloutCase {
   int max_batch_tokens = 200;
   int num_blocks = 400;
-  int num_states = 100;  ///< if the model has them
+  int num_states = 100;       ///< if the model has them
+  int num_window_blocks = 0;  ///< likewise
   std::optional<AnswerScoring> answer_scoring{};
   ScriptedOptions script{};
 };
 
 inline std::vector<Group> groups_of(const Model& model, double temperature, const BranchPolicy& policy = *independent(),
                                     const RolloutCase& as = {}) {
-  DecoderRunner engine_policy(model, as.num_blocks, as.num_states);
+  DecoderRunner engine_policy(
+      model, {.blocks = as.num_blocks, .states = as.num_states, .window_blocks = as.num_window_blocks});
   Engine engine(engine_policy,
                 {.max_batch_tokens = as.max_batch_tokens, .drawable_tokens = small_tokenizer().vocab_size()});
   const RolloutOptions options{

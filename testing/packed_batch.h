@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "carnot/core/base/random.h"
+#include "carnot/core/cache/block_manager.h"
 #include "carnot/core/nn/token_statistics.h"
 
 namespace carnot::testing {
@@ -120,6 +121,11 @@ inline std::vector<at::Tensor> gradients_of(Model& model, const PackedBatch& bat
 
 inline double relative_error(const at::Tensor& a, const at::Tensor& b) {
   return ((a - b).abs().max() / b.abs().max().clamp_min(1e-30)).item<double>();
+}
+
+/// Of a cache: for about three sequences; 0 where no layer has a window.
+inline int few_window_blocks(const Model& model) {
+  return model.config().has_windows() ? static_cast<int>(3 * window_blocks_of_one(model.config().window)) : 0;
 }
 
 }  // namespace carnot::testing

@@ -35,6 +35,7 @@ inline std::vector<RolloutTask> scripted_tasks(int count, const ScriptedOptions&
 struct RolloutSetting {
   int num_blocks = 2000;
   int num_states = 0;
+  int num_window_blocks = 0, window = 0;
   int max_batch_tokens = 512;
   int kernel_threads = 1;
   RolloutOptions options{};
@@ -51,11 +52,16 @@ inline const RolloutKey kRolloutKey{.seed = 5, .step = 3, .first_group = 2, .pol
 inline Rollout roll_out_scripted(const std::vector<RolloutTask>& tasks, const RolloutSetting& setting,
                                  const BranchPolicy& policy = *independent()) {
   set_num_threads(setting.kernel_threads);
-  HashRunner model(small_tokenizer().vocab_size(), setting.num_blocks, setting.num_states);
+  const CacheSize size{.blocks = setting.num_blocks,
+                       .states = setting.num_states,
+                       .window_blocks = setting.num_window_blocks,
+                       .window = setting.window};
+  HashRunner model(small_tokenizer().vocab_size(), size);
   Engine engine(model, {.max_batch_tokens = setting.max_batch_tokens});
   Rollout out = roll_out(engine, small_chat(), policy, tasks, setting.options, kRolloutKey);
   EXPECT_EQ(engine.free_blocks(), setting.num_blocks) << "every sequence was released";
   EXPECT_EQ(engine.free_states(), setting.num_states);
+  EXPECT_EQ(engine.free_window_blocks(), setting.num_window_blocks);
   EXPECT_FALSE(engine.has_work());
   set_num_threads(1);
   return out;

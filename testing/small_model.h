@@ -29,6 +29,8 @@ inline Model small_model(const SmallModelOptions& as = {}) {
                      .max_positions = as.max_positions};
   const ModelFamily& family = *find_model_family(as.family);
   if (family.attention_every > 0) config.layers = {{.mixer = family.other_mixer}, {.mixer = Mixer::Attention}};
+  if (family.windows) config.window = 19;
+  if (family.full_every > 0) config.layers = {{.windowed = true}, {}};
   return Model(config, as.seed, at::TensorOptions().dtype(as.type), 0.4);
 }
 

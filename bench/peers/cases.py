@@ -5,7 +5,10 @@ import random
 from typing import Callable, Optional
 
 BIG, MIDDLE, TINY, SMALLEST = "qwen2.5-0.5b", "smollm2-135m", "qwen2-43m", "qwen2-smallest"
-NAMES = {BIG: "0.5 B", MIDDLE: "135 M", TINY: "43 M", SMALLEST: "smallest"}
+# One of each kind of layer, 40 M parameters beside experts that are not chosen; the first is what others differ from.
+MIXERS = {"qwen3-dense": "dense", "gemma3-window": "windows of 128", "lfm2-convolution": "short convolutions",
+          "qwen3.5-delta": "delta rule", "qwen3-experts": "2 of 16 experts"}
+NAMES = {BIG: "0.5 B", MIDDLE: "135 M", TINY: "43 M", SMALLEST: "smallest"} | MIXERS
 
 
 @dataclasses.dataclass
@@ -42,6 +45,11 @@ def ragged(count, mean, longest):
     return [min(longest, max(16, int(0.8 * mean * math.exp(0.67 * draws.gauss(0, 1))))) for _ in range(count)]
 
 
+def peers_of(shape):
+    """llama.cpp where random_folder.py writes its file."""
+    return ["transformers", "llama.cpp"] if shape.startswith("qwen2") else ["transformers"]
+
+
 def decode_case(shape, batch, prompt, tokens, ratios, fraction, prefill_fraction=None, rounds=3):
     what = f"{NAMES[shape]}, batch {batch}"
     figures = [Figure(f"decode, {what}", "decode_seconds", batch * tokens, ratios=ratios, fraction=fraction,
@@ -51,7 +59,7 @@ def decode_case(shape, batch, prompt, tokens, ratios, fraction, prefill_fraction
                               ratios={"transformers": 1, "llama.cpp": 1}, fraction=prefill_fraction,
                               limit=lambda w, m: w.prefill_seconds(m, batch, prompt)))
     return Case(shape, {"do": "decode", "batch": batch, "prompt": prompt, "tokens": tokens}, figures,
-                ["transformers", "llama.cpp"], rounds)
+                peers_of(shape), rounds)
 
 
 def answers_case(shape, prompt, answers, tokens, ratios, rounds):
@@ -123,7 +131,13 @@ def all_cases():
         train_case(TINY, "16 x 128", [128] * 16, 1.0, 16, 1.5, 0.50, 3, 2048),
         train_case(TINY, "ragged", ragged(32, 300, 1024), 0.4, 4, 3, None, 2, 2048),
         gain_case(TINY, 32, 5, 100),
-    ]
+    ] + [case for shape in MIXERS for case in mixer_cases(shape)]
+
+
+def mixer_cases(shape):
+    aim = {"transformers": 1.5}
+    return [decode_case(shape, batch, 512, 32, aim, 0.6, 0.6) for batch in (1, 8, 32)] + [
+        train_case(shape, "4 x 512", [512] * 4, 0.4, 4, 1.5, 0.6, 3, 2048)]
 
 
 def made_small(case):

@@ -1,31 +1,11 @@
 #!/usr/bin/env python3
-"""A model of Qwen2 with random weights in bfloat16, as a Hugging Face folder that holds model.gguf as well.
+"""A model with random weights in bfloat16, as a Hugging Face folder; one of Qwen2 holds model.gguf as well.
 
     bench/peers/random_folder.py SHAPE FOLDER      SHAPE: a config.json, as in bench/shapes
 """
 import json
 import pathlib
 import sys
-
-INIT_STD = 0.02
-
-
-def weight_shapes(config):
-    hidden, width = config["hidden_size"], config["intermediate_size"]
-    head = config.get("head_dim", hidden // config["num_attention_heads"])
-    queries, keys = head * config["num_attention_heads"], head * config["num_key_value_heads"]
-    shapes = {"model.embed_tokens.weight": (config["vocab_size"], hidden), "model.norm.weight": (hidden,)}
-    for layer in range(config["num_hidden_layers"]):
-        at = f"model.layers.{layer}."
-        for name, rows in (("q", queries), ("k", keys), ("v", keys)):
-            shapes[f"{at}self_attn.{name}_proj.weight"] = (rows, hidden)
-            shapes[f"{at}self_attn.{name}_proj.bias"] = (rows,)
-        shapes[f"{at}self_attn.o_proj.weight"] = (hidden, queries)
-        shapes[f"{at}mlp.gate_proj.weight"] = shapes[f"{at}mlp.up_proj.weight"] = (width, hidden)
-        shapes[f"{at}mlp.down_proj.weight"] = (hidden, width)
-        shapes[f"{at}input_layernorm.weight"] = shapes[f"{at}post_attention_layernorm.weight"] = (hidden,)
-    return shapes
-
 
 GGUF_NAMES = {
     "model.embed_tokens": "token_embd", "model.norm": "output_norm", "self_attn.q_proj": "attn_q",
@@ -74,23 +54,20 @@ def write_gguf(config, weights, path):
 
 
 def make_folder(shape, folder):
-    import safetensors.torch
     import torch
+    import transformers
 
     config = json.loads(pathlib.Path(shape).read_text())
-    generator = torch.Generator().manual_seed(0)
-    weights = {}
-    for name, size in weight_shapes(config).items():
-        if name.endswith("norm.weight"):
-            weights[name] = torch.ones(size).bfloat16()
-        else:
-            weights[name] = (torch.randn(size, generator=generator) * INIT_STD).bfloat16()
+    kind = config["model_type"]
+    torch.manual_seed(0)
+    model = transformers.AutoModelForCausalLM.from_config(
+        transformers.AutoConfig.for_model(kind, **{k: v for k, v in config.items() if k != "model_type"}),
+        dtype=torch.bfloat16)
     folder = pathlib.Path(folder)
-    folder.mkdir(parents=True, exist_ok=True)
-    safetensors.torch.save_file(weights, folder / "model.safetensors", {"format": "pt"})
-    write_gguf(config, weights, folder / "model.gguf")
-    # Last, so that a folder with it is complete.
-    (folder / "config.json").write_text(json.dumps(config | {"torch_dtype": "bfloat16"}, indent=2))
+    model.save_pretrained(folder)
+    if kind == "qwen2":
+        weights = {name: weight for name, weight in model.state_dict().items() if name != "lm_head.weight"}
+        write_gguf(config, weights, folder / "model.gguf")
 
 
 if __name__ == "__main__":

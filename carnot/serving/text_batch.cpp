@@ -7,21 +7,26 @@
 namespace carnot {
 namespace {
 
-/// A partly filled block for every text, and one for the prompt that they share.
-int cache_blocks(const TextBatchOptions& options) {
-  return (options.cache_tokens + kBlockTokens - 1) / kBlockTokens + options.texts + 1;
-}
+constexpr int kRowsOfForward = EngineOptions{}.max_batch_tokens;
 
-/// Of the texts, and of that prompt.
-int cache_states(const TextBatchOptions& options) { return options.texts + 1; }
+/// Of the texts, and of the prompt that they share: each has a partly filled block.
+CacheSize cache_size(const Model& model, const TextBatchOptions& options) {
+  const int sequences = options.texts + 1;
+  CacheSize size{.blocks = (options.cache_tokens + kBlockTokens - 1) / kBlockTokens + sequences, .states = sequences};
+  if (model.config().has_windows())
+    size.window_blocks =
+        static_cast<int>(window_blocks_for(model.config().window, sequences, kRowsOfForward, size.blocks));
+  return size;
+}
 
 }  // namespace
 
 TextBatch::TextBatch(const Model& model, const Tokenizer& tokenizer, const TextBatchOptions& options)
     : tokenizer_(tokenizer),
       options_(options),
-      runner_(model, cache_blocks(options), cache_states(options)),
-      engine_(runner_, {.drawable_tokens = std::min(tokenizer.vocab_size(), model.config().vocab_size)}) {
+      runner_(model, cache_size(model, options)),
+      engine_(runner_, {.max_batch_tokens = kRowsOfForward,
+                        .drawable_tokens = std::min(tokenizer.vocab_size(), model.config().vocab_size)}) {
   CARNOT_CHECK_GE(options.texts, 1);
 }
 

@@ -8,8 +8,10 @@
 #include "carnot/core/base/log.h"
 #include "carnot/core/base/stopwatch.h"
 #include "carnot/core/base/temporary_name.h"
+#include "carnot/core/run/checkpoint.h"
 #include "carnot/core/run/folder_lock.h"
 #include "carnot/core/run/progress.h"
+#include "carnot/core/run/run_folder.h"
 #include "carnot/studies/comparison_report.h"
 #include "carnot/studies/remaining_time.h"
 
@@ -34,7 +36,7 @@ class LogInto {
 using Command = Result<RunEnd> (*)(Recipe&, const RunControl&);
 
 /// Runs with the run's own text in its folder. A bug inside one run must not cost the others: what it throws is an
-/// error.
+/// error. A complete run is not continued: its checkpoints lose their optimizers.
 Result<RunEnd> run_apart(Command command, Recipe& recipe, const RunControl& control) {
   const fs::path folder = recipe.run.run_folder;
   CARNOT_RETURN_IF_ERROR(make_folder(folder));
@@ -44,6 +46,7 @@ Result<RunEnd> run_apart(Command command, Recipe& recipe, const RunControl& cont
   try {
     auto end = command(recipe, {.out = out, .stop_requested = control.stop_requested});
     if (!end) out << end.error().message << std::endl;
+    if (end && *end == RunEnd::Complete) CARNOT_RETURN_IF_ERROR(drop_optimizers(RunFolder{folder}.checkpoints()));
     return end;
   } catch (const std::exception& exception) {
     const std::string what = exception.what();  // LibTorch puts a stack trace below the first line

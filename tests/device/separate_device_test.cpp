@@ -112,7 +112,7 @@ TEST_P(OnSeparateDevice, SequencesThatShareAPrefixAndPagedOnesEqualTheCpus) {
   for (const bool prompt : {true, false}) {
     std::vector<at::Tensor> found;
     for (const Model* model : {&cpu, &device}) {
-      KvCache cache(model->config(), 6, model->options(), 3);
+      KvCache cache(model->config(), {.blocks = 6, .states = 3}, model->options());
       const std::vector<int> blocks[] = {{3, 1}, {5}};
       PagedAttention first{.cache = &cache}, second{.cache = &cache};
       first.sequences = {{.begin = 0, .end = 18, .past = 0, .blocks = blocks[0], .state = 0},

@@ -105,6 +105,9 @@ TEST_F(Comparisons, TheirRunsEqualThoseOfTrainBitForBit) {
   train("continued", {"method=ppo", "train.epochs=2", "seed=1", "sft.steps=0", "model.path=" + start.string()});
   EXPECT_TRUE(weights("continued") == weights("compared/seed_1/ppo,train.epochs=2"));
   EXPECT_FALSE(weights("whole") == weights("continued"));
+  EXPECT_TRUE(fs::exists(root_ / "whole/checkpoints/global_step_2/optimizer.safetensors"));
+  for (const auto& entry : fs::recursive_directory_iterator(root_ / "compared"))
+    EXPECT_THAT(entry.path().filename(), Not(HasSubstr("optimizer"))) << "nothing continues a finished run";
   EXPECT_TRUE(weights("compared/seed_0/grpo") != weights("compared/seed_1/grpo"));
 }
 

@@ -6,6 +6,7 @@
 
 #include "carnot/core/base/log.h"
 #include "carnot/core/run/checkpoint_folder.h"
+#include "carnot/core/run/disk_budget.h"
 #include "carnot/core/run/run.h"
 #include "carnot/core/train/model_bundle.h"
 #include "tiny_runs.h"
@@ -86,7 +87,10 @@ TEST_F(RunFiles, TakeNoMoreDiskThanPredictedAndCheckpointsExactlyThat) {
     auto recipe = Recipe::parse(kTinyRecipe, "tiny.yaml", settings);
     const auto bundle = ModelBundle::make(*recipe);
     const MemorySettings asked = memory_settings(*recipe, bundle->config, MemoryStage::Training);
-    EXPECT_GE(total_bytes(disk_budget(asked)), static_cast<std::int64_t>(bytes_in(root_ / "run")));
+    const std::int64_t most = total_bytes(disk_budget(asked));
+    EXPECT_GE(most, static_cast<std::int64_t>(bytes_in(root_ / "run")));
+    EXPECT_TRUE(check_disk(asked, most, "run").ok());
+    EXPECT_THAT(check_disk(asked, most - 1, "run").error().message, HasSubstr("train.max_checkpoints"));
     const StoredBytes stored = stored_bytes(asked);
     std::uintmax_t tensors = 0;
     for (const auto& entry : fs::recursive_directory_iterator(checkpoint("run")))

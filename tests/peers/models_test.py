@@ -24,22 +24,35 @@ def config_of(shape):
     return json.loads((SHAPES / f"{shape}.json").read_text())
 
 
+def matrices_of(config):
+    """Of a model whose layers are all alike: full attention and a gated MLP."""
+    hidden, width = config["hidden_size"], config["intermediate_size"]
+    head = config.get("head_dim", hidden // config["num_attention_heads"])
+    queries, keys = head * config["num_attention_heads"], head * config["num_key_value_heads"]
+    mixer = {"q_proj": (queries, hidden), "k_proj": (keys, hidden), "v_proj": (keys, hidden),
+             "o_proj": (hidden, queries)}
+    mlp = {"gate_proj": (width, hidden), "up_proj": (width, hidden), "down_proj": (hidden, width)}
+    of_layer = {f"self_attn.{n}": s for n, s in mixer.items()} | {f"mlp.{n}": s for n, s in mlp.items()}
+    return {f"model.layers.{i}.{n}.weight": s for i in range(config["num_hidden_layers"]) for n, s in of_layer.items()}
+
+
 def check_limits_against_the_weights_one_by_one():
     reads_slowly = limits.Machine(read=3, bfloat16=1e12, float32=1)
     computes_slowly = limits.Machine(read=1e12, bfloat16=7, float32=1)
-    for file in SHAPES.glob("*.json"):
-        config = json.loads(file.read_text())
-        work = limits.Work(config)
-        matrices = {n: s for n, s in random_folder.weight_shapes(config).items() if len(s) == 2}
-        head = math.prod(matrices.pop("model.embed_tokens.weight"))
+    for shape in (file.stem for file in SHAPES.glob("*.json") if file.stem not in cases.MIXERS):
+        config = config_of(shape)
+        work, layers = limits.Work(config), config["num_hidden_layers"]
+        matrices = matrices_of(config)
+        head = config["vocab_size"] * config["hidden_size"]
         blocks = sum(math.prod(s) for s in matrices.values())
-        assert (work.blocks, work.head) == (blocks, head)
+        assert (work.blocks(), work.head) == (blocks, head)
+        queries = matrices["model.layers.0.self_attn.q_proj.weight"][0]
         sequences, length = 3, 11
         # Each position of each query attends to those up to half the length on average, in scores and in sums.
-        attended = sum(4 * work.layers * work.queries * position for position in range(length)) * sequences
+        attended = sum(4 * layers * queries * position for position in range(length)) * sequences
         computed = 2 * blocks * sequences * length + 2 * head * sequences + attended
         found = work.prefill_seconds(computes_slowly, sequences, length) * computes_slowly.bfloat16
-        assert abs(found - computed) <= 2 * work.layers * work.queries * length * sequences, (found, computed)
+        assert abs(found - computed) <= 2 * layers * queries * length * sequences, (found, computed)
         keys = [s[0] for n, s in matrices.items() if n.endswith("k_proj.weight")]
         read = 2 * (blocks + head) + sequences * length * 2 * 2 * sum(keys)
         assert math.isclose(work.decode_seconds(reads_slowly, sequences, length), read / reads_slowly.read)
@@ -49,10 +62,37 @@ def check_limits_against_the_weights_one_by_one():
             assert math.isclose(work.answers_seconds(machine, 7, 5, 4), both)
 
 
+# Numbers in the matrices of transformers' models, without embeddings.
+MATRICES = {"qwen3-dense": 24117248, "gemma3-window": 24117248, "lfm2-convolution": 26083328,
+            "qwen3.5-delta": 28622848, "qwen3-experts": 156303360}
+
+
+def check_limits_of_each_kind_of_layer():
+    assert set(MATRICES) == set(cases.MIXERS)
+    works = {shape: limits.Work(config_of(shape)) for shape in MATRICES}
+    for shape, numbers in MATRICES.items():
+        assert works[shape].total(lambda layer: layer.read(1000)) == numbers, shape
+    dense, window, experts, delta = (works[s] for s in ("qwen3-dense", "gemma3-window", "qwen3-experts", "qwen3.5-delta"))
+    routers = 8 * 16 * 512
+    assert experts.blocks() == dense.blocks() + routers
+    assert experts.total(lambda layer: layer.read(3)) == dense.blocks() + routers + 8 * 4 * 3 * 512 * 768
+    reads_slowly = limits.Machine(read=1, bfloat16=1e15, float32=1)
+    step = [[w.decode_seconds(reads_slowly, 2, n) for n in (100, 1000)] for w in (dense, window, delta)]
+    assert step[0][0] == step[1][0], "within the window, a window costs nothing"
+    position = 2 * 2 * 2 * 2 * 64  # of two sequences, keys and values of two heads, two bytes each
+    assert [b - a for a, b in step] == [position * (8 * 900), position * (900 + 7 * 28), position * (2 * 900)]
+    assert dense.attended(100) == window.attended(100)
+    # The first 128 rows see a triangle of positions, each of the others 128.
+    sees = 128 * 128 / 2 + 872 * 128
+    assert window.attended(1000) == 2 * 512 * (7 * sees + 1000 * 1000 / 2)
+
+
 def check_gguf_names():
-    names = [random_folder.gguf_name(n) for n in random_folder.weight_shapes(config_of("qwen2-smallest"))]
-    assert len(set(names)) == len(names) == 2 + 2 * 12
-    assert {"token_embd.weight", "output_norm.weight", "blk.1.attn_k.bias", "blk.0.ffn_down.weight"} <= set(names)
+    names = [random_folder.gguf_name(n) for n in matrices_of(config_of("qwen2-smallest"))]
+    assert len(set(names)) == len(names) == 2 * 7
+    assert {"blk.1.attn_k.weight", "blk.0.ffn_down.weight"} <= set(names)
+    others = ["model.embed_tokens.weight", "model.norm.weight", "model.layers.1.self_attn.k_proj.bias"]
+    assert [random_folder.gguf_name(n) for n in others] == ["token_embd.weight", "output_norm.weight", "blk.1.attn_k.bias"]
 
 
 def check_rows():
@@ -108,6 +148,7 @@ def check_cases():
 
 
 check_limits_against_the_weights_one_by_one()
+check_limits_of_each_kind_of_layer()
 check_gguf_names()
 check_rows()
 check_processors()

@@ -1,6 +1,7 @@
 #include "carnot/core/cache/block_manager.h"
 
 #include "carnot/core/base/check.h"
+#include "carnot/core/base/saturating.h"
 
 namespace carnot {
 
@@ -29,6 +30,20 @@ void SlotPool::release(std::int32_t slot) {
   CARNOT_CHECK_LT(static_cast<std::size_t>(slot), holders_.size());
   CARNOT_CHECK_GT(holders(slot), 0);
   if (--holders_[slot] == 0) free_.push_back(slot);
+}
+
+BlockManager::BlockManager(const CacheSize& sizes)
+    : size(sizes), blocks(sizes.blocks), states(sizes.states), window_blocks(sizes.window_blocks) {
+  if (!size.has_window()) return;
+  CARNOT_CHECK_GT(size.window, 0);
+  CARNOT_CHECK_GE(size.window_blocks, window_blocks_of_one(size.window));
+}
+
+std::int64_t window_blocks_of_one(int window) { return (std::int64_t{window} - 1) / kBlockTokens + 2 + kBlocksOfRun; }
+
+std::int64_t window_blocks_for(int window, std::int64_t sequences, int rows, std::int64_t blocks) {
+  const Saturating needed = Saturating(sequences) * window_blocks_of_one(window) + rows / kBlockTokens + 1;
+  return needed < blocks ? needed.value() : 0;
 }
 
 }  // namespace carnot

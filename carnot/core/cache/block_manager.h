@@ -1,5 +1,7 @@
 // cache/block_manager.h -- which KV blocks and which states are free, and how many tables share each of the others.
 //
+// Layers whose rows see a window of the last positions alone can have blocks of their own, fewer than the others.
+//
 // Manages numbers only: no tensors, layers or tokens. Not thread-safe; the engine owns the manager and uses it from one
 // thread.
 #pragma once
@@ -38,14 +40,31 @@ class SlotPool {
   std::vector<std::int32_t> free_;  // a stack
 };
 
+/// How many places of each kind a cache has.
+struct CacheSize {
+  int blocks = 0;
+  int states = 0;         ///< 0: sequences have none
+  int window_blocks = 0;  ///< of layers with a window; 0: they have `blocks`, as the others
+  int window = 0;         ///< positions that a row of such a layer sees, its own included
+
+  bool has_states() const { return states > 0; }
+  bool has_window() const { return window_blocks > 0; }
+};
+
+/// The most window blocks that a sequence holds whose rows come one at a time (leave_behind() in cache/block_table.h).
+std::int64_t window_blocks_of_one(int window);
+
+/// Window blocks for this many sequences and the rows of one forward; 0 where they were no fewer than `blocks`.
+std::int64_t window_blocks_for(int window, std::int64_t sequences, int rows, std::int64_t blocks);
+
 struct BlockManager {
-  /// Without states, tables have blocks only.
-  explicit BlockManager(int num_blocks, int num_states = 0) : blocks(num_blocks), states(num_states) {}
+  /// REQUIRES: where there are window blocks, enough for one sequence.
+  explicit BlockManager(const CacheSize& size);
 
-  bool has_states() const { return states.size() > 0; }
-
+  CacheSize size;
   SlotPool blocks;
   SlotPool states;
+  SlotPool window_blocks;
 };
 
 }  // namespace carnot

@@ -2,7 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <map>
+#include <optional>
 
 #include "carnot/core/base/check.h"
 #include "carnot/core/base/random.h"
@@ -39,7 +41,7 @@ TEST(SlotPool, RefusesWhatWouldCorruptIt) {
 }
 
 TEST(BlockTable, FillsABlockBeforeItTakesTheNext) {
-  BlockManager pool(4);
+  BlockManager pool({.blocks = 4});
   BlockTable table;
   EXPECT_EQ(blocks_needed(pool, table, kBlockTokens), 1);
   EXPECT_FALSE(append(pool, table, kBlockTokens - 1).block);
@@ -50,7 +52,7 @@ TEST(BlockTable, FillsABlockBeforeItTakesTheNext) {
 }
 
 TEST(BlockTable, CopiesASharedPartlyFilledBlockOnceAndLeavesTheOtherHolderInPlace) {
-  BlockManager pool(4);
+  BlockManager pool({.blocks = 4});
   BlockTable parent;
   append(pool, parent, kBlockTokens + 3);
   BlockTable child = fork(pool, parent, parent.num_tokens);
@@ -63,7 +65,7 @@ TEST(BlockTable, CopiesASharedPartlyFilledBlockOnceAndLeavesTheOtherHolderInPlac
 }
 
 TEST(BlockTable, SharesFullBlocksWithoutEverCopyingThem) {
-  BlockManager pool(4);
+  BlockManager pool({.blocks = 4});
   BlockTable parent;
   append(pool, parent, kBlockTokens);
   BlockTable child = fork(pool, parent, parent.num_tokens);
@@ -72,7 +74,7 @@ TEST(BlockTable, SharesFullBlocksWithoutEverCopyingThem) {
 }
 
 TEST(BlockTable, AForkInsideAFullBlockCopiesItBeforeWriting) {
-  BlockManager pool(4);
+  BlockManager pool({.blocks = 4});
   BlockTable parent;
   append(pool, parent, kBlockTokens);
   BlockTable child = fork(pool, parent, 5);
@@ -83,7 +85,7 @@ TEST(BlockTable, AForkInsideAFullBlockCopiesItBeforeWriting) {
 }
 
 TEST(BlockTable, RefusesAnAppendThatDoesNotFitAndChangesNothing) {
-  BlockManager pool(1);
+  BlockManager pool({.blocks = 1});
   BlockTable table;
   EXPECT_THROW(append(pool, table, kBlockTokens + 1), CheckError);
   EXPECT_TRUE(table.blocks.empty());
@@ -91,7 +93,7 @@ TEST(BlockTable, RefusesAnAppendThatDoesNotFitAndChangesNothing) {
 }
 
 TEST(BlockTable, KnowsWhichTokensLieInSharedBlocks) {
-  BlockManager pool(8);
+  BlockManager pool({.blocks = 8});
   BlockTable parent;
   append(pool, parent, 2 * kBlockTokens + 2);
   EXPECT_EQ(tokens_in_shared_blocks(pool, parent), 0);
@@ -101,7 +103,7 @@ TEST(BlockTable, KnowsWhichTokensLieInSharedBlocks) {
 }
 
 TEST(BlockTableWithStates, TakesAStateWithItsFirstTokenAndGivesItBackWithItsLast) {
-  BlockManager pool(4, 1);
+  BlockManager pool({.blocks = 4, .states = 1});
   BlockTable table;
   EXPECT_FALSE(append(pool, table, 0).state);
   EXPECT_EQ(table.state, -1);
@@ -120,7 +122,7 @@ TEST(BlockTableWithStates, TakesAStateWithItsFirstTokenAndGivesItBackWithItsLast
 
 TEST(BlockTableWithStates, CopiesASharedStateOnceAlsoAtTheEndOfABlock) {
   for (const int tokens : {kBlockTokens, kBlockTokens + 3}) {
-    BlockManager pool(6, 3);
+    BlockManager pool({.blocks = 6, .states = 3});
     BlockTable parent;
     append(pool, parent, tokens);
     BlockTable child = fork(pool, parent, tokens);
@@ -135,7 +137,7 @@ TEST(BlockTableWithStates, CopiesASharedStateOnceAlsoAtTheEndOfABlock) {
 }
 
 TEST(BlockTableWithStates, AForkElsewhereThanAtTheEndIsEmpty) {
-  BlockManager pool(4, 2);
+  BlockManager pool({.blocks = 4, .states = 2});
   BlockTable parent;
   append(pool, parent, kBlockTokens + 1);
   const BlockTable child = fork(pool, parent, kBlockTokens);
@@ -146,7 +148,7 @@ TEST(BlockTableWithStates, AForkElsewhereThanAtTheEndIsEmpty) {
 }
 
 TEST(BlockTableWithStates, RefusesAnAppendWithoutAFreeStateAndChangesNothing) {
-  BlockManager pool(8, 1);
+  BlockManager pool({.blocks = 8, .states = 1});
   BlockTable table;
   append(pool, table, 1);
   BlockTable shared = fork(pool, table, 1), another;
@@ -162,7 +164,7 @@ TEST(BlockTableWithStates, RefusesAnAppendWithoutAFreeStateAndChangesNothing) {
 }
 
 TEST(BlockTableWithStates, KeepsAllItsTokensOrNone) {
-  BlockManager pool(8, 2);
+  BlockManager pool({.blocks = 8, .states = 2});
   BlockTable parent;
   append(pool, parent, 2 * kBlockTokens + 2);
   EXPECT_EQ(tokens_in_shared_blocks(pool, parent), 0);
@@ -175,27 +177,33 @@ TEST(BlockTableWithStates, KeepsAllItsTokensOrNone) {
 // The slow reference: each sequence is a list of its tokens' names, and the memory records which name each slot holds,
 // and each state the names that it has been advanced over.
 struct SlowTables {
-  SlowTables(int num_blocks, int num_states)
-      : pool(num_blocks, num_states),
-        memory(static_cast<std::size_t>(num_blocks) * kBlockTokens, -1),
-        states(num_states) {}
+  explicit SlowTables(const CacheSize& size)
+      : pool(size), memory(memory_of(size.blocks)), window_memory(memory_of(size.window_blocks)), states(size.states) {}
 
-  int& slot(const BlockTable& table, int position) {
-    const auto block = static_cast<std::size_t>(table.blocks[static_cast<std::size_t>(position / kBlockTokens)]);
-    return memory[block * kBlockTokens + static_cast<std::size_t>(position % kBlockTokens)];
+  static std::vector<int> memory_of(int blocks) {
+    return std::vector<int>(static_cast<std::size_t>(blocks) * kBlockTokens, -1);
+  }
+
+  static std::size_t slot(const std::vector<std::int32_t>& blocks, int position) {
+    const auto block = static_cast<std::size_t>(blocks[static_cast<std::size_t>(position / kBlockTokens)]);
+    return block * kBlockTokens + static_cast<std::size_t>(position % kBlockTokens);
+  }
+
+  static void copy(std::vector<int>& memory, const std::optional<BlockCopy>& copy) {
+    if (!copy) return;
+    for (int i = 0; i < copy->tokens; ++i) memory[copy->to * kBlockTokens + i] = memory[copy->from * kBlockTokens + i];
   }
 
   void append_tokens(int sequence, int count) {
     BlockTable& table = tables[sequence];
     const int begin = table.num_tokens;
     const AppendCopies copies = append(pool, table, count);
-    if (copies.block) {
-      for (int i = 0; i < copies.block->tokens; ++i)
-        memory[copies.block->to * kBlockTokens + i] = memory[copies.block->from * kBlockTokens + i];
-    }
+    copy(memory, copies.block);
+    copy(window_memory, copies.window_block);
     if (copies.state) states[copies.state->to] = states[copies.state->from];
     for (int i = 0; i < count; ++i) {
-      slot(table, begin + i) = next_name;
+      memory[slot(table.blocks, begin + i)] = next_name;
+      if (pool.size.has_window()) window_memory[slot(table.window_blocks, begin + i)] = next_name;
       if (table.state >= 0 && begin + i == 0) states[table.state].clear();
       if (table.state >= 0) states[table.state].push_back(next_name);
       tokens[sequence].push_back(next_name++);
@@ -203,33 +211,47 @@ struct SlowTables {
   }
 
   void fork_sequence(int sequence, int num_tokens) {
-    if (pool.has_states() && num_tokens < tables[sequence].num_tokens) num_tokens = 0;
+    if (!can_continue_at(pool, tables[sequence], num_tokens)) num_tokens = 0;
     tables[next_sequence] = fork(pool, tables[sequence], num_tokens);
     tokens[next_sequence] = {tokens[sequence].begin(), tokens[sequence].begin() + num_tokens};
     ++next_sequence;
   }
 
   void truncate_sequence(int sequence, int kept) {
+    if (!can_continue_at(pool, tables[sequence], kept)) kept = 0;
     truncate(pool, tables[sequence], kept);
-    const bool all = static_cast<int>(tokens[sequence].size()) == kept;
-    tokens[sequence].resize(pool.has_states() && !all ? 0 : kept);
+    tokens[sequence].resize(kept);
   }
 
   void check() {
-    std::map<std::int32_t, int> holders, state_holders;
+    std::map<std::int32_t, int> holders, window_holders, state_holders;
     for (auto& [sequence, table] : tables) {
       ASSERT_EQ(table.num_tokens, static_cast<int>(tokens[sequence].size()));
       ASSERT_EQ(static_cast<int>(table.blocks.size()), blocks_for(table.num_tokens));
       for (int i = 0; i < table.num_tokens; ++i)
-        ASSERT_EQ(slot(table, i), tokens[sequence][i]) << "sequence " << sequence << " token " << i;
-      ASSERT_EQ(table.state >= 0, pool.has_states() && table.num_tokens > 0);
+        ASSERT_EQ(memory[slot(table.blocks, i)], tokens[sequence][i]) << "sequence " << sequence << " token " << i;
+      check_window(sequence, table);
+      ASSERT_EQ(table.state >= 0, pool.size.has_states() && table.num_tokens > 0);
       for (std::int32_t block : table.blocks) ++holders[block];
+      for (std::int32_t block : table.window_blocks)
+        if (block >= 0) ++window_holders[block];
       if (table.state < 0) continue;
       ASSERT_EQ(states[table.state], tokens[sequence]) << "sequence " << sequence;
       ++state_holders[table.state];
     }
     check_holders(pool.blocks, holders);
+    check_holders(pool.window_blocks, window_holders);
     check_holders(pool.states, state_holders);
+  }
+
+  /// What the next row sees is there.
+  void check_window(int sequence, const BlockTable& table) {
+    ASSERT_EQ(table.window_blocks.size(), pool.size.has_window() ? table.blocks.size() : 0);
+    if (!pool.size.has_window()) return;
+    for (int i = std::max(0, table.num_tokens + 1 - pool.size.window); i < table.num_tokens; ++i) {
+      ASSERT_GE(table.window_blocks[static_cast<std::size_t>(i / kBlockTokens)], 0);
+      ASSERT_EQ(window_memory[slot(table.window_blocks, i)], tokens[sequence][i]) << "sequence " << sequence;
+    }
   }
 
   static void check_holders(const SlotPool& slots, std::map<std::int32_t, int>& holders) {
@@ -244,13 +266,22 @@ struct SlowTables {
   }
 
   BlockManager pool;
-  std::vector<int> memory;
+  std::vector<int> memory, window_memory;
   std::vector<std::vector<int>> states;
   std::map<int, BlockTable> tables{};
   std::map<int, std::vector<int>> tokens{};
   int next_sequence = 0;
   int next_name = 0;
 };
+
+/// Without states and window blocks, with few, with enough.
+std::vector<CacheSize> cache_sizes(int blocks) {
+  std::vector<CacheSize> sizes;
+  for (const int states : {0, 1, 3, 100})
+    for (const int window_blocks : {0, 7, 100})
+      sizes.push_back({.blocks = blocks, .states = states, .window_blocks = window_blocks, .window = 40});
+  return sizes;
+}
 
 int any_sequence(const SlowTables& slow, RandomStream& random) {
   auto it = slow.tables.begin();
@@ -279,7 +310,9 @@ void random_operation(SlowTables& slow, RandomStream& random) {
   } else if (what < 0.75) {
     const bool at_end = random.chance(0.5);
     slow.fork_sequence(sequence, at_end ? table.num_tokens : any_length(table, random));
-  } else if (what < 0.85) {
+  } else if (what < 0.8) {
+    leave_behind(slow.pool, table);
+  } else if (what < 0.87) {
     slow.truncate_sequence(sequence, any_length(table, random));
   } else {
     release(slow.pool, table);
@@ -289,14 +322,16 @@ void random_operation(SlowTables& slow, RandomStream& random) {
 }
 
 TEST(BlockTable, HoldsEveryTokenAndStateUnderRandomForksAppendsTruncationsAndReleases) {
-  for (const int num_states : {0, 1, 3, 100}) {
-    for (std::uint64_t seed = 0; seed < 20; ++seed) {
-      SlowTables slow(24, num_states);
+  for (const CacheSize& size : cache_sizes(24)) {
+    for (std::uint64_t seed = 0; seed < 8; ++seed) {
+      SlowTables slow(size);
       RandomStream random(seed);
       for (int i = 0; i < 300; ++i) {
         random_operation(slow, random);
         slow.check();
-        if (HasFatalFailure()) FAIL() << num_states << " states, seed " << seed << " operation " << i;
+        if (HasFatalFailure())
+          FAIL() << size.states << " states, " << size.window_blocks << " window blocks, seed " << seed << " operation "
+                 << i;
       }
     }
   }
@@ -304,16 +339,18 @@ TEST(BlockTable, HoldsEveryTokenAndStateUnderRandomForksAppendsTruncationsAndRel
 
 TEST(BlockTable, TokensThatFitIsTheLargestCountThatFits) {
   RandomStream random(5);
-  for (const int num_states : {0, 1, 2}) {
-    for (int trial = 0; trial < 200; ++trial) {
-      BlockManager pool(12, num_states);
+  for (const CacheSize& size : cache_sizes(12)) {
+    for (int trial = 0; trial < 100; ++trial) {
+      BlockManager pool(size);
       BlockTable parent;
       append(pool, parent, static_cast<int>(random.below(60)));
+      if (random.chance(0.5)) leave_behind(pool, parent);
       BlockTable child = fork(pool, parent, random.chance(0.5) ? parent.num_tokens : any_length(parent, random));
       const int fit = tokens_that_fit(pool, child);
       EXPECT_TRUE(fits(pool, child, fit));
       EXPECT_FALSE(fits(pool, child, fit + 1));
       EXPECT_LE(blocks_needed(pool, child, fit), pool.blocks.num_free());
+      EXPECT_TRUE(fits_in_parts(pool, child, fit));
     }
   }
 }

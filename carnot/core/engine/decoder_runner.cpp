@@ -2,8 +2,8 @@
 
 namespace carnot {
 
-DecoderRunner::DecoderRunner(const Model& model, int num_blocks, int num_states)
-    : model_(&model), cache_(model.config(), num_blocks, model.options(), num_states) {}
+DecoderRunner::DecoderRunner(const Model& model, const CacheSize& size)
+    : model_(&model), cache_(model.config(), size, model.options()) {}
 
 at::Tensor DecoderRunner::hidden(const at::Tensor& tokens_T, const at::Tensor& positions_T,
                                  const std::vector<PagedRows>& sequences) {

@@ -14,6 +14,7 @@
 namespace carnot {
 namespace {
 
+using testing::few_window_blocks;
 using testing::small_decoder;
 
 Model random_decoder(const std::string& family, at::ScalarType type) {
@@ -28,7 +29,7 @@ INSTANTIATE_TEST_SUITE_P(Families, DecoderRunnerOfFamily, ::testing::ValuesIn(mo
 TEST_P(DecoderRunnerOfFamily, AForkedSequenceSamplesWhatAFreshOneWouldBitForBit) {
   const Model model = random_decoder(GetParam(), at::kFloat);
   const auto draws = [&](bool forked, int max_batch_tokens) {
-    DecoderRunner policy(model, 100, forked ? 6 : 1);
+    DecoderRunner policy(model, {.blocks = 100, .states = forked ? 6 : 1, .window_blocks = few_window_blocks(model)});
     Engine engine(policy, {.max_batch_tokens = max_batch_tokens});
     std::vector<TokenId> prompt;
     for (int i = 0; i < 41; ++i) prompt.push_back(i * 7 % 256);
@@ -101,13 +102,15 @@ std::vector<Answer> answers_behind_shared_blocks(Engine& engine) {
 TEST_P(DecoderRunnerOfFamily, ManySiblingsAndTheirBranchesSampleWhatFreshOnesWouldBitForBit) {
   for (const at::ScalarType type : {at::kFloat, at::kBFloat16}) {
     const Model model = random_decoder(GetParam(), type);
-    DecoderRunner policy(model, 400, type == at::kFloat ? 100 : 12);
+    DecoderRunner policy(model, {.blocks = 400,
+                                 .states = type == at::kFloat ? 100 : 12,
+                                 .window_blocks = type == at::kFloat ? 100 : few_window_blocks(model)});
     Engine together(policy, {.max_batch_tokens = 100});
     const std::vector<Answer> answers = answers_behind_shared_blocks(together);
     EXPECT_GT(answers.size(), 40u);
     for (const Answer& answer : answers) {
       if (answer.draws.empty()) continue;
-      DecoderRunner fresh_policy(model, 30);
+      DecoderRunner fresh_policy(model, {.blocks = 30, .states = 1});
       Engine alone(fresh_policy, {});
       alone.sample(alone.start(answer.prefix),
                    {.key = {.sibling = answer.sibling}, .max_tokens = static_cast<int>(answer.draws.size())});

@@ -27,7 +27,7 @@ void EngineOptions::fields(FieldVisitor& visit) {
 Engine::Engine(ModelRunner& runner, const EngineOptions& options)
     : runner_(runner),
       options_(options),
-      manager_(runner.num_blocks(), runner.num_states()),
+      manager_(runner.cache_size()),
       scheduler_(sequences_, manager_, options.max_batch_tokens) {}
 
 void Engine::check_ids(std::span<const TokenId> tokens) const {
@@ -135,6 +135,7 @@ const StepResult& Engine::step() {
 
 at::Tensor Engine::forward() {
   for (const BlockCopy& copy : scheduled_.copies) runner_.copy_block(copy.from, copy.to);
+  for (const BlockCopy& copy : scheduled_.window_copies) runner_.copy_window_block(copy.from, copy.to);
   for (const StateCopy& copy : scheduled_.state_copies) runner_.copy_state(copy.from, copy.to);
   metrics_.rows += static_cast<std::int64_t>(scheduled_.tokens.size());
   return runner_.hidden(view_of(scheduled_.tokens), view_of(scheduled_.positions), scheduled_.sequences);

@@ -77,7 +77,8 @@ class Engine {
 
   /// A sequence of the first `num_tokens` tokens of another; blocks that are computed are shared. Where the model has
   /// states, one of all the other's computed tokens is shared, too, and copied before it is advanced; one of fewer does
-  /// not exist, and the fork is computed from its start. REQUIRES: 0 < num_tokens.
+  /// not exist, and the fork is computed from its start. So it is where window blocks it needs were given up. REQUIRES:
+  /// 0 < num_tokens.
   SequenceId fork(SequenceId parent, int num_tokens);
 
   /// Measures an answer after the first `num_tokens` tokens of a sequence, on a fork of them that lives until a step's
@@ -115,6 +116,7 @@ class Engine {
   const EngineMetrics& metrics() const { return metrics_; }
   int free_blocks() const { return manager_.blocks.num_free(); }
   int free_states() const { return manager_.states.num_free(); }
+  int free_window_blocks() const { return manager_.window_blocks.num_free(); }
 
  private:
   void check_ids(std::span<const TokenId> tokens) const;

@@ -9,15 +9,14 @@ namespace {
 
 using namespace carnot::testing;  // NOLINT: the requests of this test
 
-/// The number of states in the cache: none, few, enough.
-class EngineMemory : public ::testing::TestWithParam<int> {};
-INSTANTIATE_TEST_SUITE_P(States, EngineMemory, ::testing::Values(0, 1, 3, 100));
+class EngineMemory : public CacheKinds {};
+INSTANTIATE_TEST_SUITE_P(Caches, EngineMemory, cache_kinds(), cache_kind_name);
 
 TEST_P(EngineMemory, SequencesThatBeginAlikeShareWholeBlocksAndSampleWhatTheyWouldAlone) {
   constexpr int kCommon = 45, kOwn = 6;
   for (const int num_blocks : {400, 12}) {
     for (const int max_batch_tokens : {7, 64, 1000}) {
-      HashRunner runner(kHashVocabulary, num_blocks, GetParam());
+      HashRunner runner(kHashVocabulary, with_blocks(num_blocks));
       Engine engine(runner, {.max_batch_tokens = max_batch_tokens});
       std::map<SequenceId, std::vector<reference::Draw>> expected;
       std::int64_t sampled = 0;
@@ -31,7 +30,7 @@ TEST_P(EngineMemory, SequencesThatBeginAlikeShareWholeBlocksAndSampleWhatTheyWou
       }
       const auto draws = run(engine);
       for (const auto& [sequence, slow] : expected) expect_same(draws.at(sequence), slow);
-      if (num_blocks < 400 || GetParam() > 0) continue;
+      if (num_blocks < 400 || GetParam().has_states() || has_few_window_blocks()) continue;
       // The last token of a prompt is computed where it samples; a response's last token never is.
       const int shared = kCommon / kBlockTokens * kBlockTokens;
       EXPECT_EQ(engine.metrics().rows, kCommon + kOwn + 9 * (kCommon - shared + kOwn) + sampled - 10);
@@ -41,7 +40,7 @@ TEST_P(EngineMemory, SequencesThatBeginAlikeShareWholeBlocksAndSampleWhatTheyWou
 
 TEST_P(EngineMemory, APromptThatAnotherHasComputedWholeIsPrefilledAloneAndSamplesTheSame) {
   for (const int length : {16, 17, 18, 32, 33, 34}) {
-    HashRunner runner(kHashVocabulary, 100, GetParam());
+    HashRunner runner(kHashVocabulary, with_blocks(100));
     Engine engine(runner, {});
     const std::vector<TokenId> prompt = prompt_of(length, 3);
     const SequenceId idle = engine.start(prompt);
@@ -51,7 +50,8 @@ TEST_P(EngineMemory, APromptThatAnotherHasComputedWholeIsPrefilledAloneAndSample
     const std::int64_t before = engine.metrics().rows;
     (void)run(engine);
     ASSERT_TRUE(engine.prefilled(later));
-    EXPECT_LE(engine.metrics().rows - before, GetParam() == 0 ? kBlockTokens : length - 1);
+    EXPECT_LE(engine.metrics().rows - before,
+              GetParam().has_states() || has_few_window_blocks() ? length - 1 : kBlockTokens);
     engine.sample(later, request_of(1, 20));
     expect_same(run(engine).at(later), slow_draws(runner, prompt, request_of(1, 20)));
   }
@@ -59,7 +59,7 @@ TEST_P(EngineMemory, APromptThatAnotherHasComputedWholeIsPrefilledAloneAndSample
 
 // A pool far too small for all: sequences wait, idle and younger ones are evicted, and every token stays the same.
 TEST_P(EngineMemory, FinishesEverySequenceInACacheThatHoldsOnlyAFew) {
-  HashRunner runner(kHashVocabulary, 12, GetParam());
+  HashRunner runner(kHashVocabulary, with_blocks(12));
   Engine engine(runner, {.max_batch_tokens = 64});
   const std::vector<TokenId> prompt = prompt_of(40, 5);
   const SequenceId root = engine.start(prompt);
@@ -93,7 +93,7 @@ TEST_P(EngineMemory, FinishesEverySequenceInACacheThatHoldsOnlyAFew) {
 
 // The older sequence is idle as soon as its rows are scheduled, and the younger one needs a block in the same step.
 TEST_P(EngineMemory, TakesNothingFromASequenceThatHasRowsInTheSameStep) {
-  HashRunner runner(kHashVocabulary, 3, GetParam());
+  HashRunner runner(kHashVocabulary, with_blocks(3));
   Engine engine(runner, {});
   const std::vector<TokenId> prompt = prompt_of(2 * kBlockTokens, 2);
   const SequenceId older = engine.start(prompt_of(1, 1));
@@ -110,7 +110,7 @@ TEST_P(EngineMemory, TakesNothingFromASequenceThatHasRowsInTheSameStep) {
 }
 
 TEST_P(EngineMemory, DropsTheRequestOfASequenceThatAloneDoesNotFit) {
-  HashRunner runner(kHashVocabulary, 2, GetParam());
+  HashRunner runner(kHashVocabulary, with_blocks(2));
   Engine engine(runner, {});
   const SequenceId sequence = engine.start(prompt_of(2 * kBlockTokens - 1, 1));
   SampleRequest request = request_of(0, 9);
@@ -125,7 +125,7 @@ TEST_P(EngineMemory, DropsTheRequestOfASequenceThatAloneDoesNotFit) {
 }
 
 TEST_P(EngineMemory, GivesEveryBlockAndStateBack) {
-  HashRunner runner(kHashVocabulary, 30, GetParam());
+  HashRunner runner(kHashVocabulary, with_blocks(30));
   Engine engine(runner, {});
   const SequenceId root = engine.start(prompt_of(20, 1));
   run(engine);
@@ -135,7 +135,8 @@ TEST_P(EngineMemory, GivesEveryBlockAndStateBack) {
   engine.release(root);
   engine.release(child);
   EXPECT_EQ(engine.free_blocks(), 30);
-  EXPECT_EQ(engine.free_states(), GetParam());
+  EXPECT_EQ(engine.free_states(), GetParam().states);
+  EXPECT_EQ(engine.free_window_blocks(), GetParam().window_blocks);
   EXPECT_THROW(engine.tokens(child), CheckError);
 }
 

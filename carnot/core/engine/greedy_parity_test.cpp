@@ -39,7 +39,7 @@ TEST_P(GreedyParity, TokenForTokenAsGenerateBesideOtherSequences) {
   }
   ASSERT_GT(expected.size(), 24u);
 
-  DecoderRunner policy(model, 64);
+  DecoderRunner policy(model, {.blocks = 64, .states = 1});
   Engine engine(policy, {});
   const SequenceId other = engine.start(std::vector<TokenId>{9, 8, 7, 6, 5, 4, 3, 9, 8, 7, 6, 5, 4, 3, 9, 8, 7, 6, 5});
   engine.sample(other, {.key = {.seed = 3}, .max_tokens = 60});

@@ -7,6 +7,7 @@
 #include <span>
 #include <vector>
 
+#include "carnot/core/cache/block_manager.h"
 #include "carnot/core/nn/attention_plan.h"
 #include "carnot/core/nn/logit_rows.h"
 
@@ -18,8 +19,7 @@ class ModelRunner {
   virtual ~ModelRunner() = default;
 
   virtual int vocab_size() const = 0;
-  virtual int num_blocks() const = 0;           ///< of the cache
-  virtual int num_states() const { return 0; }  ///< of the cache; 0: sequences have none
+  virtual CacheSize cache_size() const = 0;
 
   /// Hidden states of the rows [T, H], of which each sequence has a consecutive run in reading order. Writes the rows'
   /// keys and values into their blocks, and advances their states; a sequence without a past starts a new one. tokens_T
@@ -31,8 +31,9 @@ class ModelRunner {
   /// B rows of V logits, each to be divided by its temperature; the caller may write into them.
   virtual LogitRows logits(const at::Tensor& hidden_BH, std::span<const float> inverse_temperature_B) = 0;
 
-  /// The cache's block `to` gets the content of `from`, in every layer.
+  /// The cache's block `to` gets the content of `from`, in every layer that has such blocks.
   virtual void copy_block(int from, int to) = 0;
+  virtual void copy_window_block(int, int) {}
 
   /// The cache's state `to` gets the content of `from`, in every layer.
   virtual void copy_state(int, int) {}

@@ -13,6 +13,7 @@ void ScheduledStep::clear() {
   samples.clear();
   scores.clear();
   copies.clear();
+  window_copies.clear();
   state_copies.clear();
   too_long.clear();
 }
@@ -39,8 +40,7 @@ void Scheduler::schedule(ScheduledStep& step) {
     // A sequence without a block starts only where all of it fits, lest many half-computed ones evict each other.
     if (sequence.table.blocks.empty()) {
       share_computed(order[i]);
-      const int missing = sequence.num_tokens() + 1 - sequence.table.num_tokens;
-      if (!fits(manager_, sequence.table, missing) && !step.sequences.empty()) {
+      if (!can_start(sequence) && !step.sequences.empty()) {
         release(manager_, sequence.table);
         continue;
       }
@@ -59,7 +59,7 @@ void Scheduler::share_computed(SequenceId id) {
   int shared = 0;
   for (const SequenceId other : sequences_.oldest_first()) {
     const Sequence& from = sequences_.at(other);
-    if (std::min(most, from.table.num_tokens) < shared + (manager_.has_states() ? 1 : kBlockTokens)) continue;
+    if (std::min(most, from.table.num_tokens) < shared + (manager_.size.has_states() ? 1 : kBlockTokens)) continue;
     const int alike = tokens_to_share(from, std::span(sequence.tokens).first(static_cast<std::size_t>(most)));
     if (alike <= shared) continue;
     shared = alike;
@@ -74,15 +74,31 @@ void Scheduler::share_computed(SequenceId id) {
 int Scheduler::tokens_to_share(const Sequence& from, std::span<const TokenId> wanted) const {
   const auto computed = std::span(from.tokens).first(static_cast<std::size_t>(from.table.num_tokens));
   const int alike = static_cast<int>(std::ranges::mismatch(computed, wanted).in1 - computed.begin());
-  if (!manager_.has_states()) return alike / kBlockTokens * kBlockTokens;
-  return alike == from.table.num_tokens && !from.scheduled ? alike : 0;
+  if (manager_.size.has_states()) return alike == from.table.num_tokens && !from.scheduled ? alike : 0;
+  const int whole = alike / kBlockTokens * kBlockTokens;
+  return can_continue_at(manager_, from.table, whole) ? whole : 0;
+}
+
+bool Scheduler::can_start(const Sequence& sequence) {
+  const int missing = sequence.num_tokens() + 1 - sequence.table.num_tokens;
+  if (fits_in_parts(manager_, sequence.table, missing)) return true;
+  leave_behind();
+  return fits_in_parts(manager_, sequence.table, missing);
 }
 
 // How many of the `wanted` next tokens of the sequence can be computed now, after evicting others if none could.
 int Scheduler::room_for(std::size_t index, int wanted) {
   const Sequence& sequence = sequences_.at(sequences_.oldest_first()[index]);
+  if (!fits(manager_, sequence.table, wanted)) leave_behind();
   if (!fits(manager_, sequence.table, 1)) make_room(index);
   return std::min(wanted, tokens_that_fit(manager_, sequence.table));
+}
+
+// Rows of this step still see what their sequences have.
+void Scheduler::leave_behind() {
+  if (!manager_.size.has_window()) return;
+  for (const SequenceId id : sequences_.oldest_first())
+    if (Sequence& sequence = sequences_.at(id); !sequence.scheduled) carnot::leave_behind(manager_, sequence.table);
 }
 
 // Until one token of the sequence at `index` fits: idle sequences give up what only they hold, then younger ones do;
@@ -113,6 +129,7 @@ void Scheduler::add_rows(SequenceId id, int count, ScheduledStep& step) {
   const int past = sequence.table.num_tokens;
   const AppendCopies copies = append(manager_, sequence.table, count);
   if (copies.block) step.copies.push_back(*copies.block);
+  if (copies.window_block) step.window_copies.push_back(*copies.window_block);
   if (copies.state) step.state_copies.push_back(*copies.state);
   const int begin = static_cast<int>(step.tokens.size());
   for (int position = past; position < past + count; ++position) {
@@ -127,6 +144,7 @@ void Scheduler::add_rows(SequenceId id, int count, ScheduledStep& step) {
                             .end = begin + count,
                             .past = past,
                             .blocks = sequence.table.blocks,
+                            .window_blocks = sequence.table.window_blocks,
                             .state = sequence.table.state});
   sequence.scheduled = true;
   if (sequence.due() > 0) return;

@@ -4,7 +4,8 @@
 // advances. An evicted sequence keeps its tokens and is computed again later. A sequence that has nothing computed
 // shares the blocks of the one that begins most like it, so that a system prompt is computed once for all tasks. Where
 // sequences have states (cache/block_table.h), it shares all that another has computed, if it begins with that, or
-// nothing; and what is evicted is computed again from its start.
+// nothing; and what is evicted is computed again from its start. Where window blocks are short, sequences first give up
+// those that left their window.
 #pragma once
 
 #include <cstdint>
@@ -36,9 +37,10 @@ struct ScheduledStep {
   std::vector<PagedRows> sequences{};
   std::vector<SampleRow> samples{};
   std::vector<ScoreRow> scores{};
-  std::vector<BlockCopy> copies{};        ///< to perform before the forward, in this order
-  std::vector<StateCopy> state_copies{};  ///< likewise
-  std::vector<SequenceId> too_long{};     ///< no longer runnable: the sequence alone does not fit into the cache
+  std::vector<BlockCopy> copies{};         ///< to perform before the forward, in this order
+  std::vector<BlockCopy> window_copies{};  ///< likewise
+  std::vector<StateCopy> state_copies{};   ///< likewise
+  std::vector<SequenceId> too_long{};      ///< no longer runnable: the sequence alone does not fit into the cache
 
   void clear();
 };
@@ -56,7 +58,9 @@ class Scheduler {
  private:
   void share_computed(SequenceId id);
   int tokens_to_share(const Sequence& from, std::span<const TokenId> wanted) const;
+  bool can_start(const Sequence& sequence);
   int room_for(std::size_t index, int wanted);
+  void leave_behind();
   void make_room(std::size_t index);
   void evict(Sequence& sequence, int kept_tokens);
   void add_rows(SequenceId id, int count, ScheduledStep& step);

@@ -28,7 +28,14 @@ struct PagedRows {
   int end = 0;
   int past = 0;
   std::span<const int> blocks{};  ///< its block table, with room for past + (end - begin) positions
-  int state = -1;                 ///< its place among the cache's states; -1: the model has none
+  /// The same of layers with a window, where the cache has blocks for them; -1: out of every row's sight.
+  std::span<const int> window_blocks{};
+  int state = -1;  ///< its place among the cache's states; -1: the model has none
+
+  /// Those of a layer, by whether it has a window.
+  std::span<const int> blocks_of(bool has_window) const {
+    return has_window && !window_blocks.empty() ? window_blocks : blocks;
+  }
 };
 
 /// Generation: new tokens attend to the cache, and their keys and values are written to it.

@@ -2,7 +2,8 @@
 //
 // carnot/core/cache tracks which sequence owns which block; here blocks are numbers. A block holds kBlockTokens
 // positions. Keys are stored transposed inside a block ([head_dim][token]), so that the scores of one query with a
-// block are a sum of vectors; values are stored [token][head_dim]. A short convolution keeps one row of hidden_size
+// block are a sum of vectors; values are stored [token][head_dim]. Layers with a window may have fewer blocks, with
+// numbers of their own. A short convolution keeps one row of hidden_size
 // numbers of a position as values, and no keys. The gated delta rule keeps nothing of a position: a sequence has one
 // state for all of them.
 #pragma once
@@ -20,12 +21,11 @@ namespace carnot {
 
 class KvCache {
  public:
-  /// Memory for `num_blocks` blocks in every layer, and for `num_states` states if the model has them, zeros; on the
-  /// CPU it is taken from the system as it is written. `options` set dtype and device.
-  KvCache(const ModelConfig& config, int num_blocks, const at::TensorOptions& options, int num_states = 0);
+  /// Memory for blocks in every layer, and for states and window blocks if the model has them, zeros; on the CPU it is
+  /// taken from the system as it is written. The window is the model's. `options` set dtype and device.
+  KvCache(const ModelConfig& config, const CacheSize& size, const at::TensorOptions& options);
 
-  int num_blocks() const { return num_blocks_; }
-  int num_states() const { return num_states_; }  ///< 0 if the model has none
+  const CacheSize& size() const { return size_; }  ///< without what the model has not
   std::int64_t bytes() const;
 
   /// Before blocks are written, at first or after give_back_memory(). On the CPU, memory that was freed returns to the
@@ -39,33 +39,37 @@ class KvCache {
   /// Whether a cache of this size is returned: taking the pages of a small one again would cost more than it holds.
   static bool is_given_back(std::int64_t bytes) { return bytes >= static_cast<std::int64_t>(kMappedBytes); }
 
-  /// [num_blocks, kv_heads, head_dim, kBlockTokens]; undefined of a layer without attention
+  /// [blocks, kv_heads, head_dim, kBlockTokens]; undefined of a layer without attention
   const at::Tensor& keys(int layer) const { return keys_[layer]; }
-  /// [num_blocks, kv_heads, kBlockTokens, head_dim]; of a convolution [num_blocks, 1, kBlockTokens, hidden_size]
+  /// [blocks, kv_heads, kBlockTokens, head_dim]; of a convolution [blocks, 1, kBlockTokens, hidden_size]
   const at::Tensor& values(int layer) const { return values_[layer]; }
 
-  /// States of the gated delta rule [num_states, numbers], which kernel/recurrent/gated_delta.h lays out, in the type
+  /// States of the gated delta rule [states, numbers], which kernel/recurrent/gated_delta.h lays out, in the type
   /// of its sums; undefined of other layers.
   const at::Tensor& states(int layer) const { return states_[layer]; }
-  /// The last rows that its convolution has read, oldest first: [num_states, taps - 1, ModelConfig::delta_width()].
+  /// The last rows that its convolution has read, oldest first: [states, taps - 1, ModelConfig::delta_width()].
   const at::Tensor& last_rows(int layer) const { return last_rows_[layer]; }
 
-  /// Copies the content of one block to another, in every layer (a shared block is copied before it is written).
+  /// Copies the content of one block to another, in every layer that has such blocks (a shared block is copied before
+  /// it is written).
   void copy_block(int from, int to);
+  void copy_window_block(int from, int to);
   /// The same of a state.
   void copy_state(int from, int to);
 
  private:
-  void add_layer(const ModelConfig& config, Mixer mixer, const at::TensorOptions& options);
+  void add_layer(const ModelConfig& config, const LayerKind& kind, const at::TensorOptions& options);
+  void copy_block(int from, int to, bool of_window);
   bool is_large_on_cpu() const;
   /// use(tensor) for each of them.
   template <class Use>
   void for_each(const Use& use) const;
 
-  int num_blocks_, num_states_;
+  CacheSize size_;
   bool on_cpu_;
   bool taken_ = false;
   std::vector<at::Tensor> keys_, values_, states_, last_rows_;  ///< by layer
+  std::vector<bool> in_window_;                                 ///< whether a layer has window blocks
 };
 
 }  // namespace carnot

@@ -91,7 +91,7 @@ TEST_P(Lora, PackedRowsEqualSequencesAloneAndDecodedOnesBitForBit) {
   const at::Tensor alone = model.hidden(batch.tokens_T.slice(0, 5, 38), batch.positions_T.slice(0, 5, 38),
                                         PackedAttention{.offsets = {0, 33}});
   EXPECT_TRUE(at::equal(alone, together.slice(0, 5, 38)));
-  KvCache cache(model.config(), 3, model.options(), 1);
+  KvCache cache(model.config(), {.blocks = 3, .states = 1}, model.options());
   const std::vector<int> blocks{2, 0, 1};
   int past = 0;
   for (int rows : {18, 1, 1, 13}) {

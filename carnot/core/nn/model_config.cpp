@@ -134,6 +134,13 @@ std::int64_t ModelConfig::num_layers_with(Mixer mixer) const {
   return mixer == row.other_mixer ? others : 0;
 }
 
+std::int64_t ModelConfig::num_windowed_layers() const {
+  if (!layers.empty()) return std::ranges::count_if(layers, [](const LayerKind& kind) { return kind.windowed; });
+  const ModelFamily& row = *find_model_family(family);
+  if (!row.windows || window == 0) return 0;
+  return row.full_every > 0 ? num_layers - num_layers / row.full_every : num_layers;
+}
+
 std::int64_t ModelConfig::num_expert_layers() const {
   if (layers.empty()) return find_model_family(family)->experts ? num_layers : 0;
   return std::count_if(layers.begin(), layers.end(), [](const LayerKind& kind) { return kind.experts; });

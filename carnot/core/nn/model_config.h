@@ -102,6 +102,8 @@ struct ModelConfig {
   int expert_width() const { return expert_size > 0 ? expert_size : intermediate_size; }
   std::int64_t num_expert_layers() const;
   std::int64_t num_layers_with(Mixer mixer) const;
+  std::int64_t num_windowed_layers() const;
+  bool has_windows() const { return num_windowed_layers() > 0; }
   /// Whether a sequence has states besides what is kept of each position.
   bool has_states() const { return num_layers_with(Mixer::GatedDelta) > 0; }
   /// Numbers of a row that the gated delta rule reads: queries, keys, values.

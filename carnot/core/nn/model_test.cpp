@@ -85,7 +85,7 @@ TEST_P(Decoder, CachedDecodingEqualsTheWholeSequence) {
     const at::NoGradGuard no_grad;
     const PackedBatch batch({40, 23});
     const at::Tensor whole = batch.hidden(model);
-    KvCache cache(model.config(), 8, model.options(), 3);
+    KvCache cache(model.config(), {.blocks = 8, .states = 3}, model.options());
     const std::vector<std::vector<int>> blocks{{6, 1, 4}, {0, 7}};
     // Both sequences advance together, in uneven pieces: prompts first, then token by token.
     std::vector<int> past{0, 0};
@@ -168,10 +168,10 @@ TEST(Weights, AChangeIsSeenByTheNextCall) {
 TEST(KvCacheMemory, OfALargeOneIsGivenBackAndComesBackAsZeros) {
   const ModelConfig config = small_decoder("qwen2");
   const auto options = at::TensorOptions().dtype(at::kFloat);
-  const std::int64_t block = KvCache(config, 1, options).bytes();
+  const std::int64_t block = KvCache(config, {.blocks = 1}, options).bytes();
   for (const bool large : {false, true}) {
     const std::int64_t bytes = large ? std::int64_t{300} << 20 : 16 * block;
-    KvCache cache(config, static_cast<int>(bytes / block), options);
+    KvCache cache(config, {.blocks = static_cast<int>(bytes / block)}, options);
     EXPECT_EQ(KvCache::is_given_back(cache.bytes()), large);
     for (const at::Tensor& tensor : {cache.keys(0), cache.values(config.num_layers - 1)}) tensor.select(0, 3).fill_(1);
     cache.give_back_memory();

@@ -91,8 +91,9 @@ at::Tensor packed(const ModelConfig& config, const LayerPlan& layer, const Heads
 void write_cache(const LayerPlan& layer, const Heads& heads, const PagedAttention& plan) {
   std::vector<std::int64_t> block, slot;
   for (const PagedRows& rows : plan.sequences) {
+    const std::span<const int> blocks = rows.blocks_of(layer.window > 0);
     for (int p = rows.past; p < rows.past + rows.end - rows.begin; ++p) {
-      block.push_back(rows.blocks[p / kBlockTokens]);
+      block.push_back(blocks[p / kBlockTokens]);
       slot.push_back(p % kBlockTokens);
     }
   }
@@ -103,6 +104,15 @@ void write_cache(const LayerPlan& layer, const Heads& heads, const PagedAttentio
   plan.cache->values(layer.index).permute({0, 2, 1, 3}).index_put_({block_T, slot_T}, heads.value_TKD);
 }
 
+/// Those of a sequence's first `keys` positions. Out of sight, any will do: what it holds is masked.
+std::vector<std::int64_t> readable_blocks(const LayerPlan& layer, const PagedRows& rows, std::int64_t keys) {
+  const auto count = static_cast<std::size_t>((keys + kBlockTokens - 1) / kBlockTokens);
+  const std::span<const int> blocks = rows.blocks_of(layer.window > 0).first(count);
+  std::vector<std::int64_t> numbers;
+  for (const int block : blocks) numbers.push_back(block >= 0 ? block : blocks.back());
+  return numbers;
+}
+
 /// Every sequence has one new row: one batched product over contexts padded to the longest.
 at::Tensor decode(const ModelConfig& config, const LayerPlan& layer, const Heads& heads, const PagedAttention& plan) {
   const auto sequences = static_cast<std::int64_t>(plan.sequences.size());
@@ -111,8 +121,8 @@ at::Tensor decode(const ModelConfig& config, const LayerPlan& layer, const Heads
   std::vector<std::int64_t> table(sequences * blocks, 0), lengths;
   for (std::size_t s = 0; s < plan.sequences.size(); ++s) {
     const PagedRows& rows = plan.sequences[s];
-    std::copy_n(rows.blocks.begin(), rows.past / kBlockTokens + 1,
-                table.begin() + static_cast<std::ptrdiff_t>(s) * blocks);
+    std::ranges::copy(readable_blocks(layer, rows, rows.past + 1),
+                      table.begin() + static_cast<std::ptrdiff_t>(s) * blocks);
     lengths.push_back(rows.past + 1);
   }
   const auto device = heads.key_TKD.device();
@@ -147,9 +157,7 @@ at::Tensor paged(const ModelConfig& config, const LayerPlan& layer, const Heads&
   std::vector<at::Tensor> parts;
   for (const PagedRows& rows : plan.sequences) {
     const std::int64_t count = rows.end - rows.begin, keys = rows.past + count;
-    const std::vector<std::int64_t> blocks(rows.blocks.begin(),
-                                           rows.blocks.begin() + (keys + kBlockTokens - 1) / kBlockTokens);
-    const at::Tensor table = at::tensor(blocks, at::kLong).to(heads.key_TKD.device());
+    const at::Tensor table = at::tensor(readable_blocks(layer, rows, keys), at::kLong).to(heads.key_TKD.device());
     const at::Tensor key = plan.cache->keys(layer.index)
                                .index_select(0, table)
                                .permute({1, 0, 3, 2})

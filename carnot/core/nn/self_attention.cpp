@@ -56,24 +56,26 @@ std::vector<kernel::AttentionRows<S>> rows_of(const PackedAttention& plan) {
 /// The rows of a paged plan; `pointers` holds the block addresses that they refer to. Only the kernels read and write
 /// the blocks, in the layout of attention.h: in bfloat16, it is not KvCache's.
 template <class S>
-std::vector<kernel::AttentionRows<S>> rows_of(const PagedAttention& plan, int layer, std::vector<S*>& pointers) {
-  S* keys = data_of<S>(plan.cache->keys(layer));
-  S* values = data_of<S>(plan.cache->values(layer));
-  const std::int64_t block = plan.cache->keys(layer).stride(0);
-  const auto blocks_of = [](const PagedRows& rows) {
+std::vector<kernel::AttentionRows<S>> rows_of(const PagedAttention& plan, const LayerPlan& layer,
+                                              std::vector<S*>& pointers) {
+  S* keys = data_of<S>(plan.cache->keys(layer.index));
+  S* values = data_of<S>(plan.cache->values(layer.index));
+  const std::int64_t block = plan.cache->keys(layer.index).stride(0);
+  const auto count_of = [](const PagedRows& rows) {
     return static_cast<std::size_t>((rows.past + rows.end - rows.begin + kBlockTokens - 1) / kBlockTokens);
   };
   std::size_t total = 0;
-  for (const PagedRows& rows : plan.sequences) total += blocks_of(rows);
+  for (const PagedRows& rows : plan.sequences) total += count_of(rows);
   pointers.clear();
   pointers.reserve(2 * total);
   std::vector<kernel::AttentionRows<S>> all;
   for (const PagedRows& rows : plan.sequences) {
-    const std::size_t count = blocks_of(rows);
-    CARNOT_CHECK_LE(count, rows.blocks.size());
+    const std::size_t count = count_of(rows);
+    const std::span<const int> blocks = rows.blocks_of(layer.window > 0);
+    CARNOT_CHECK_LE(count, blocks.size());
     const std::size_t first = pointers.size();
-    for (std::size_t b = 0; b < count; ++b) pointers.push_back(keys + rows.blocks[b] * block);
-    for (std::size_t b = 0; b < count; ++b) pointers.push_back(values + rows.blocks[b] * block);
+    for (S* const of : {keys, values})
+      for (std::size_t b = 0; b < count; ++b) pointers.push_back(blocks[b] < 0 ? nullptr : of + blocks[b] * block);
     all.push_back({.begin = rows.begin,
                    .rows = rows.end - rows.begin,
                    .past = rows.past,
@@ -99,7 +101,7 @@ at::Tensor attend_paged(const ModelConfig& config, const LayerPlan& layer, const
                         const PagedAttention& plan) {
   return with_number_type(qkv.scalar_type(), [&]<class S>() {
     std::vector<S*> pointers;
-    return attend_rows<S>(config, layer, qkv, weights, rotary, positions, rows_of<S>(plan, layer.index, pointers));
+    return attend_rows<S>(config, layer, qkv, weights, rotary, positions, rows_of<S>(plan, layer, pointers));
   });
 }
 

@@ -45,8 +45,8 @@ class ForkedPass {
         answers_(answers),
         options_(options),
         answer_batches_(answer_batches()),
-        cache_(model.config(), num_blocks(), model.options(), num_states()),
-        manager_(cache_.num_blocks(), cache_.num_states()),
+        cache_(model.config(), {.blocks = num_blocks(), .states = num_states()}, model.options()),
+        manager_(cache_.size()),
         tables_(contexts.size()) {}
 
   std::vector<double> run() {

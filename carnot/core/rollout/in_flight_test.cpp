@@ -39,7 +39,7 @@ Model newer_model(const std::string& family) {
 Rollout swapped_after(int steps, const std::string& family, const BranchPolicy& policy) {
   Model model = older_model(family);
   const Model newer = newer_model(family);
-  DecoderRunner runner(model, 400, 10);
+  DecoderRunner runner(model, {.blocks = 400, .states = 10});
   Engine engine(runner, {.max_batch_tokens = 60, .drawable_tokens = small_tokenizer().vocab_size()});
   const int free = engine.free_blocks();
   int asked = 0;

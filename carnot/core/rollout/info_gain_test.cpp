@@ -10,6 +10,7 @@
 #include "carnot/core/branch/entropy_branch.h"
 #include "carnot/core/branch/tree_expand.h"
 #include "testing/model_rollout.h"
+#include "testing/packed_batch.h"
 
 namespace carnot {
 namespace {
@@ -98,6 +99,7 @@ TEST_P(InformationGainsOfFamily, OfARolloutEqualAPassOverItsTrajectoriesBitForBi
           const RolloutCase as{.max_batch_tokens = num_blocks == 40 ? 23 : 200,
                                .num_blocks = num_blocks,
                                .num_states = num_blocks / 8,
+                               .num_window_blocks = num_blocks == 40 ? testing::few_window_blocks(model) : 0,
                                .answer_scoring = {{.lead = lead, .gain = gain}},
                                .script = script};
           std::vector<Group> groups = groups_of(model, 0.8, *policy, as);

@@ -219,8 +219,11 @@ TEST(RolloutBranches, TreesGrowFromRandomNodesAndAreCutBackToTheBudget) {
   RolloutSetting setting = with_budget(6);
   setting.max_batch_tokens = 7;
   setting.options.environment_threads = 3;
-  for (const int num_states : {0, 4, 60}) {
+  setting.window = 20;
+  for (const auto& [num_states, num_window_blocks] :
+       std::vector<std::pair<int, int>>{{0, 0}, {4, 0}, {60, 0}, {0, 30}}) {
     setting.num_states = num_states;
+    setting.num_window_blocks = num_window_blocks;
     const auto tasks = scripted_tasks(3, {.latency_seed = 4});
     EXPECT_EQ(described(roll_out_scripted(tasks, setting, *again)), described(out)) << num_states << " states";
   }

@@ -61,10 +61,12 @@ TEST(Rollout, SamplesWhatADecoderWithoutACacheWould) {
 
 TEST(Rollout, TokensDoNotDependOnBatchSizeThreadsLatencyOrMemory) {
   const std::string expected = described(roll_out_scripted(scripted_tasks(4, {}), with_budget(4)));
-  for (int variant = 1; variant <= 7; ++variant) {
+  for (int variant = 1; variant <= 9; ++variant) {
     RolloutSetting setting = with_budget(4);
-    setting.max_batch_tokens = std::array{1, 9, 64, 300, 64, 300, 9}[variant - 1];
-    setting.num_states = std::array{0, 0, 0, 0, 1, 6, 40}[variant - 1];
+    setting.max_batch_tokens = std::array{1, 9, 64, 300, 64, 300, 9, 9, 300}[variant - 1];
+    setting.num_states = std::array{0, 0, 0, 0, 1, 6, 40, 0, 0}[variant - 1];
+    setting.num_window_blocks = std::array{0, 0, 0, 0, 0, 0, 0, 6, 40}[variant - 1];
+    setting.window = 25;
     setting.kernel_threads = 1 + variant % 2;
     setting.options.environment_threads = variant;
     setting.num_blocks = variant == 4 ? 25 : 2000;

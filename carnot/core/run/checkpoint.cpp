@@ -123,10 +123,12 @@ void add_policy_files(std::vector<CheckpointFile>& files, const ModelBundle& bun
 Status fill_optimizer(Optimizer& optimizer, const fs::path& file, const std::optional<UpdateCounts>& counts) {
   std::error_code ignored;
   if (!fs::exists(file, ignored))
-    return Error{file.string() +
-                 ": is not there, and training cannot continue without it: an earlier checkpoint with "
-                 "train.save_optimizer=last has none, nor has the SFT of a training run once it is over. model.path=" +
-                 file.parent_path().string() + " begins a run with its weights"};
+    return Error{
+        file.string() +
+        ": is not there, and training cannot continue without it: an earlier checkpoint with "
+        "train.save_optimizer=last has none, nor has the SFT of a training run once it is over, nor a finished run "
+        "of a comparison. model.path=" +
+        file.parent_path().string() + " begins a run with its weights"};
   if (!counts) return Error{file.string() + ": trainer_state.json does not say how many updates it has seen"};
   return load_optimizer(optimizer, file, *counts);
 }
@@ -169,8 +171,10 @@ Status save_checkpoint(const fs::path& checkpoints, std::int64_t step, const Che
   if (parts.critic_optimizer) files.push_back(tensor_file(kOptimizerFiles[1], as_named(optimizers.critic)));
   CARNOT_RETURN_IF_ERROR(write_checkpoint(checkpoints, step, files));
   CARNOT_RETURN_IF_ERROR(prune_checkpoints(checkpoints, train.max_checkpoints));
-  return train.save_optimizer == "last" ? thin_earlier_checkpoints(checkpoints, kOptimizerFiles) : Done{};
+  return train.save_optimizer == "last" ? thin_checkpoints(checkpoints, kOptimizerFiles, 1) : Done{};
 }
+
+Status drop_optimizers(const fs::path& checkpoints) { return thin_checkpoints(checkpoints, kOptimizerFiles, 0); }
 
 Status load_optimizer(Optimizer& optimizer, const fs::path& file, const UpdateCounts& counts) {
   CARNOT_ASSIGN_OR_RETURN(const auto stored, read_safetensors(file));

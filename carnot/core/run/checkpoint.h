@@ -44,6 +44,9 @@ OptimizerStates optimizer_states(const CheckpointParts& parts);
 Status save_checkpoint(const std::filesystem::path& checkpoints, std::int64_t step, const CheckpointParts& parts,
                        const OptimizerStates& optimizers, const RunOptions& run, const TrainOptions& train);
 
+/// Takes the optimizers out of a run's checkpoints: nothing will continue it.
+Status drop_optimizers(const std::filesystem::path& checkpoints);
+
 /// Fills the optimizer from the file that holds its state.
 Status load_optimizer(Optimizer& optimizer, const std::filesystem::path& file, const UpdateCounts& counts);
 

@@ -247,9 +247,9 @@ Result<std::vector<fs::path>> go_on_from(const fs::path& checkpoints, std::int64
   return later;
 }
 
-Status thin_earlier_checkpoints(const fs::path& checkpoints, std::span<const std::string> files) {
+Status thin_checkpoints(const fs::path& checkpoints, std::span<const std::string> files, std::size_t keep) {
   CARNOT_ASSIGN_OR_RETURN(const auto steps, checkpoint_steps(checkpoints));
-  for (std::size_t i = 0; i + 1 < steps.size(); ++i) {
+  for (std::size_t i = 0; i + keep < steps.size(); ++i) {
     const fs::path checkpoint = checkpoint_path(checkpoints, steps[i]);
     auto manifest = read_manifest(checkpoint);
     if (!manifest) continue;

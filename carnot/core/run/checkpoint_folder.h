@@ -66,9 +66,9 @@ Result<std::vector<std::filesystem::path>> go_on_from(const std::filesystem::pat
 /// Removes the oldest checkpoints until `max_checkpoints` are left; 0 keeps all.
 Status prune_checkpoints(const std::filesystem::path& checkpoints, std::int64_t max_checkpoints);
 
-/// Takes these files out of every checkpoint but the latest, and out of its manifest first. A damaged one stays as it
-/// is.
-Status thin_earlier_checkpoints(const std::filesystem::path& checkpoints, std::span<const std::string> files);
+/// Takes these files out of every checkpoint but the latest `keep`, and out of its manifest first. A damaged one stays
+/// as it is.
+Status thin_checkpoints(const std::filesystem::path& checkpoints, std::span<const std::string> files, std::size_t keep);
 
 /// Whether the checkpoint is one of `checkpoints`.
 bool lies_in(const std::filesystem::path& checkpoint, const std::filesystem::path& checkpoints);

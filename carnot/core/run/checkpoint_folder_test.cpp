@@ -120,7 +120,7 @@ TEST_F(Checkpoints, ButTheLatestLoseFilesThatOnlyAContinuationNeeds) {
   ASSERT_TRUE(write_file_atomically(folder_ / "global_step_1" / "MANIFEST.json", "{").ok());
   const std::vector<std::string> files{"rng.json", "none.json"};
   for (int again = 0; again < 2; ++again) {
-    ASSERT_TRUE(thin_earlier_checkpoints(folder_, files).ok());
+    ASSERT_TRUE(thin_checkpoints(folder_, files, 1).ok());
     EXPECT_TRUE(fs::exists(folder_ / "global_step_1" / "rng.json")) << "damaged";
     EXPECT_FALSE(fs::exists(folder_ / "global_step_2" / "rng.json"));
     EXPECT_TRUE(fs::exists(folder_ / "global_step_3" / "rng.json"));

@@ -97,8 +97,9 @@ TEST(ThisMachine, GetsFreedMemoryBackBeforeALargeCacheIsWritten) {
   keep_freed_memory();
   const auto options = at::TensorOptions().dtype(at::kFloat);
   const ModelConfig config{.num_layers = 1, .num_kv_heads = 1, .head_dim = 64};
-  const std::int64_t block = KvCache(config, 1, options).bytes();
-  KvCache small(config, 16, options), large(config, static_cast<int>(300 * kMegabyte / block), options);
+  const std::int64_t block = KvCache(config, {.blocks = 1}, options).bytes();
+  KvCache small(config, {.blocks = 16}, options),
+      large(config, {.blocks = static_cast<int>(300 * kMegabyte / block)}, options);
   std::int64_t held = held_after_freeing_much();
   small.take_memory();
   EXPECT_GT(resident(), held - 50 * kMegabyte);

@@ -68,15 +68,24 @@ Count state_bytes(const MemorySettings& s, const ModelSizes& n) {
   return n.deltas * (delta_state_size(s.model, n.wide > 4) * n.wide + rows * n.value);
 }
 
+Count window_blocks_of_cache(const MemorySettings& s) {
+  return cache_window_blocks(s.rollout, s.model, own_trajectories(s).value());
+}
+
 Count cache_bytes(const MemorySettings& s, const ModelSizes& n) {
-  const Count position = n.attention_layers() * 2 * n.keys + n.convolutions * n.hidden;
-  return blocks_of_cache(s) * position * kBlockTokens * n.value + states_of_cache(s, n) * state_bytes(s, n);
+  const Count in_window = window_blocks_of_cache(s);
+  const Count windows = in_window > 0 ? Count(s.model.num_windowed_layers()) : Count(0);
+  const Count numbers =
+      blocks_of_cache(s) * ((n.attention_layers() - windows) * 2 * n.keys + n.convolutions * n.hidden) +
+      in_window * windows * 2 * n.keys;
+  return numbers * kBlockTokens * n.value + states_of_cache(s, n) * state_bytes(s, n);
 }
 
 BudgetPart cache_part(const MemorySettings& s, const ModelSizes& n) {
-  const std::string states = n.deltas > 0 ? count(states_of_cache(s, n), "states and ") : "";
+  std::string others = n.deltas > 0 ? count(states_of_cache(s, n), "states and ") : "";
+  if (const Count in_window = window_blocks_of_cache(s); in_window > 0) others += count(in_window, "in windows and ");
   return part("KV cache", cache_bytes(s, n),
-              states + count(blocks_of_cache(s), "blocks of 16 positions; rollout.cache_tokens"));
+              others + count(blocks_of_cache(s), "blocks of 16 positions; rollout.cache_tokens"));
 }
 
 /// Whether it holds memory during generation alone.

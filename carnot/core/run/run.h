@@ -73,11 +73,6 @@ struct EvaluationRequest {
 /// Evaluates a checkpoint with the configuration that its run folder holds, or a model with a recipe's.
 Result<RunEnd> run_evaluation(const EvaluationRequest& request, const RunControl& control);
 
-/// What a run will have on disk at the most, part by part. While a checkpoint is written there is one more than
-/// train.max_checkpoints; where all are kept, the parts are those of one. Trajectories count as if all were as long as
-/// the context. Rank 0's, which writes for all.
-std::vector<BudgetPart> disk_budget(const MemorySettings& settings);
-
 /// Writes the resolved configuration, the disk that the run will take, and the memory that each of this many ranks of
 /// it will hold, without running it. Fails if the run itself would be refused.
 Status dry_run(Recipe& recipe, MemoryStage stage, int ranks, std::ostream& out);

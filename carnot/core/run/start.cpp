@@ -7,6 +7,7 @@
 #include "carnot/core/rank/processors.h"
 #include "carnot/core/rollout/compatibility.h"
 #include "carnot/core/run/alike.h"
+#include "carnot/core/run/disk_budget.h"
 #include "carnot/core/run/memory_advice.h"
 #include "carnot/core/run/recorded_settings.h"
 
@@ -57,12 +58,21 @@ Status settle_checkpoints(const StartPlan& plan, std::int64_t max_checkpoints) {
   return Done{};
 }
 
+/// Only of a new run: one that resumes has most of its files.
+void warn_of_full_disk(const StartedRun& started, const Recipe& recipe, MemoryStage stage) {
+  const auto free = free_space(started.plan.folder.root);
+  if (started.plan.checkpoint || !free) return;
+  const Status fits = check_disk(memory_settings(recipe, started.bundle.config, stage), *free, recipe.run.run_folder);
+  if (!fits) log_warning(fits.error().message);
+}
+
 /// Everything that is written before the first stage; the tracker first, whose refusal leaves no folder.
 Status open_folder(StartedRun& started, Recipe& recipe, MemoryStage stage) {
   const StartPlan& plan = started.plan;
   if (stage != MemoryStage::Rollout) {
     CARNOT_ASSIGN_OR_RETURN(started.tracking, Tracking::start(recipe, plan.folder, plan.checkpoint.has_value()));
   }
+  warn_of_full_disk(started, recipe, stage);
   CARNOT_RETURN_IF_ERROR(fill_folder(plan.folder, recipe, plan.step()));
   CARNOT_RETURN_IF_ERROR(settle_checkpoints(plan, recipe.train.max_checkpoints));
   return started.tracking.keep_id(plan.folder);

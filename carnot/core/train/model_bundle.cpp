@@ -308,9 +308,16 @@ std::int64_t cache_states(const RolloutSettings& options, std::int64_t trajector
   return std::min(states.value(), cache_blocks(options, trajectories));
 }
 
+std::int64_t cache_window_blocks(const RolloutSettings& options, const ModelConfig& model, std::int64_t trajectories) {
+  if (!model.has_windows()) return 0;
+  return window_blocks_for(model.window, cache_states(options, trajectories), options.engine.max_batch_tokens,
+                           cache_blocks(options, trajectories));
+}
+
 void Generation::give_back_memory() {
-  CARNOT_CHECK_EQ(engine->free_blocks(), runner->num_blocks());
-  CARNOT_CHECK_EQ(engine->free_states(), runner->num_states());
+  CARNOT_CHECK_EQ(engine->free_blocks(), runner->cache_size().blocks);
+  CARNOT_CHECK_EQ(engine->free_states(), runner->cache_size().states);
+  CARNOT_CHECK_EQ(engine->free_window_blocks(), runner->cache_size().window_blocks);
   runner->give_back_memory();
 }
 
@@ -319,8 +326,11 @@ Generation make_generation(const ModelBundle& bundle, const RolloutSettings& opt
   if (blocks > std::numeric_limits<int>::max())
     throw std::length_error("the KV cache would have " + std::to_string(blocks) + " blocks; rollout.cache_tokens");
   Generation generation;
-  generation.runner = std::make_unique<DecoderRunner>(*bundle.policy, static_cast<int>(blocks),
-                                                      static_cast<int>(cache_states(options, trajectories)));
+  const CacheSize size{
+      .blocks = static_cast<int>(blocks),
+      .states = static_cast<int>(cache_states(options, trajectories)),
+      .window_blocks = static_cast<int>(cache_window_blocks(options, bundle.policy->config(), trajectories))};
+  generation.runner = std::make_unique<DecoderRunner>(*bundle.policy, size);
   EngineOptions engine = options.engine;
   engine.drawable_tokens = bundle.tokenizer->vocab_size();
   generation.engine = std::make_unique<Engine>(*generation.runner, engine);

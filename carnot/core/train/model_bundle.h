@@ -78,4 +78,8 @@ std::int64_t cache_blocks(const RolloutSettings& options, std::int64_t trajector
 /// fewer, trajectories would wait for one another and be computed again from their start.
 std::int64_t cache_states(const RolloutSettings& options, std::int64_t trajectories);
 
+/// Blocks of layers with a window, if the model has them: as many sequences as have states hold what they see, and one
+/// forward's rows come in. 0 where all blocks are not more: then these layers have them, as the others.
+std::int64_t cache_window_blocks(const RolloutSettings& options, const ModelConfig& model, std::int64_t trajectories);
+
 }  // namespace carnot

@@ -64,7 +64,7 @@ TEST_P(OnCuda, CachedDecodingEqualsTheWholeSequence) {
   const at::NoGradGuard no_grad;
   const Model model = make(at::kCUDA);
   const at::Tensor whole = model.hidden(tokens_, positions_, plan_).slice(0, 0, 20);
-  KvCache cache(model.config(), 4, model.options(), 1);
+  KvCache cache(model.config(), {.blocks = 4, .states = 1}, model.options());
   const std::vector<int> blocks{3, 1};
   std::vector<at::Tensor> pieces;
   for (int begin = 0; begin < 20;) {

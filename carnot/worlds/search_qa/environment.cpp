@@ -1,6 +1,7 @@
 #include "carnot/worlds/search_qa/environment.h"
 
 #include <algorithm>
+#include <numeric>
 
 #include "carnot/core/base/check.h"
 #include "carnot/core/base/limits.h"
@@ -21,6 +22,8 @@ void SearchQaOptions::fields(FieldVisitor& visit) {
   visit.field("held_out_names", held_out_names,
               "names of held-out worlds are in no training world: for models with a vocabulary of their own");
   visit.field("hop_shares", hop_shares, "shares of questions with 1, 2 and 3 hops", at_least(0));
+  visit.field("demonstrated_shares", demonstrated_shares,
+              "the same of demonstrations; empty: as tasks. With fewer hops, training has to generalize", at_least(0));
   visit.field("passages", passages, "passages shown for a search", between(1, kMaxEpisodeSteps));
   visit.field("max_searches", max_searches, "searches per episode", between(1, kMaxEpisodeSteps));
   visit.field("max_response_tokens", max_response_tokens, "tokens of one response", between(1, kMaxResponseTokens));
@@ -34,11 +37,14 @@ std::vector<std::string> SearchQaOptions::problems() const {
   if (held_out_names && !world.has_names_for(2))
     found.push_back("env.held_out_names: there are not so many names; expected at most " +
                     std::to_string(kMostNames / 3) + " of each kind in a world");
-  double sum = 0;
-  for (double share : hop_shares) sum += share;
-  if (hop_shares.empty() || hop_shares.size() > kMostHops || sum <= 0)
-    found.push_back("env.hop_shares: expected one to three shares, not all 0, got " +
-                    std::to_string(hop_shares.size()) + " with sum " + std::to_string(sum));
+  const auto check_shares = [&](const std::string& key, const std::vector<double>& shares) {
+    const double sum = std::accumulate(shares.begin(), shares.end(), 0.0);
+    if (shares.empty() || shares.size() > kMostHops || sum <= 0)
+      found.push_back("env." + key + ": expected one to three shares, not all 0, got " + std::to_string(shares.size()) +
+                      " with sum " + std::to_string(sum));
+  };
+  check_shares("hop_shares", hop_shares);
+  if (!demonstrated_shares.empty()) check_shares("demonstrated_shares", demonstrated_shares);
   return found;
 }
 

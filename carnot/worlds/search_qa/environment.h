@@ -25,6 +25,7 @@ struct SearchQaOptions {
   int held_out_worlds = 16;
   bool held_out_names = false;                    ///< held-out worlds share no name with training worlds
   std::vector<double> hop_shares{0.4, 0.4, 0.2};  ///< of questions with 1, 2, 3 hops
+  std::vector<double> demonstrated_shares{};      ///< of demonstrations; empty: as hop_shares
   int passages = 2;                               ///< shown for a search
   int max_searches = 6;
   int max_response_tokens = 64;

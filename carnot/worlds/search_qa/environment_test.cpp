@@ -1,5 +1,6 @@
 #include "carnot/worlds/search_qa/environment.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -9,9 +10,14 @@
 #include "carnot/worlds/reward/answer_metrics.h"
 #include "carnot/worlds/search_qa/protocol.h"
 #include "testing/field_settings.h"
+#include "testing/prepared_environment.h"
 
 namespace carnot {
 namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using testing::prepared;
 
 std::string search_for(const std::string& query) { return "<think> x </think> <search> " + query + " </search>"; }
 std::string answer_with(const std::string& text) {
@@ -230,45 +236,30 @@ TEST_F(SearchQaTest, OffersATokenizerAllItsWords) {
   EXPECT_GT(texts.size(), 100u);
 }
 
-// Writes one option, as a recipe would.
-class SetShares : public FieldVisitor {
- public:
-  explicit SetShares(std::vector<double> shares) : shares_(std::move(shares)) {}
-  void field(std::string_view, bool&, std::string_view) override {}
-  void field(std::string_view, std::int64_t&, std::string_view, const Limits&) override {}
-  void field(std::string_view, double&, std::string_view, const Limits&) override {}
-  void field(std::string_view, std::string&, std::string_view, const Limits&) override {}
-  void field(std::string_view name, std::vector<double>& value, std::string_view, const Limits&) override {
-    if (name == "hop_shares") value = shares_;
-  }
-  void field(std::string_view, std::vector<std::string>&, std::string_view, const Limits&) override {}
-  void begin_section(std::string_view, std::string_view) override {}
-  void end_section() override {}
-
- private:
-  std::vector<double> shares_;
-};
-
-TEST(SearchQaFactory, RefusesHopSharesThatAreNone) {
-  for (const auto& shares : std::vector<std::vector<double>>{{}, {0, 0}, {1, 1, 1, 1}}) {
-    const auto factory = make_search_qa();
-    SetShares set(shares);
-    factory->fields(set);
-    const Status prepared = factory->prepare(1);
-    ASSERT_FALSE(prepared.ok());
-    EXPECT_NE(prepared.error().message.find("env.hop_shares"), std::string::npos);
-  }
+TEST(SearchQaFactory, RefusesSharesOfHopsThatAreNone) {
+  for (const std::string key : {"hop_shares", "demonstrated_shares"})
+    for (const std::string shares : {"[0, 0]", "[1, 1, 1, 1]"})
+      EXPECT_THAT(prepared(make_search_qa(), {key + "=" + shares}).error().message, HasSubstr("env." + key));
+  EXPECT_THAT(prepared(make_search_qa(), {"hop_shares=[]"}).error().message, HasSubstr("env.hop_shares"));
 }
 
 TEST(SearchQaFactory, AsksOnlyForTheHopsThatHaveAShare) {
-  const auto factory = make_search_qa();
-  SetShares set({0, 0, 1});
-  factory->fields(set);
-  ASSERT_TRUE(factory->prepare(1).ok());
+  const auto factory = prepared(make_search_qa(), {"hop_shares=[0, 0, 1]"}).value();
   for (std::int64_t index = 0; index < 20; ++index) {
     EXPECT_EQ(factory->make(Split::Train, index)->info().at("hops"), "3");
     EXPECT_EQ(factory->make_demonstrated(index, 0)->info().at("hops"), "3");
   }
+}
+
+TEST(SearchQaFactory, MayDemonstrateFewerHopsThanTasksHave) {
+  const auto factory = prepared(make_search_qa(), {"hop_shares=[0, 0, 1]", "demonstrated_shares=[1, 1]"}).value();
+  std::set<std::string> demonstrated;
+  for (std::int64_t index = 0; index < 50; ++index) {
+    EXPECT_EQ(factory->make(Split::Train, index)->info().at("hops"), "3");
+    EXPECT_EQ(factory->make_demonstrated(index, 0)->info().at("hops"), "1") << "before one_hop_until";
+    demonstrated.insert(factory->make_demonstrated(index, 0.5)->info().at("hops"));
+  }
+  EXPECT_THAT(demonstrated, ElementsAre("1", "2"));
 }
 
 }  // namespace

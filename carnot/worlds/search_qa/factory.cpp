@@ -108,12 +108,13 @@ class SearchQaFactory : public EnvironmentFactory {
   }
 
   std::unique_ptr<Environment> make(Split split, std::int64_t index) const override {
-    return std::make_unique<SearchQa>(task(split, index, 0), options_);
+    return std::make_unique<SearchQa>(task(split, index, options_.hop_shares), options_);
   }
 
   std::unique_ptr<Environment> make_demonstrated(std::int64_t index, double progress) const override {
-    const int hops = progress < options_.demonstration.one_hop_until && options_.hop_shares[0] > 0 ? 1 : 0;
-    return std::make_unique<SearchQa>(task(Split::Train, index, hops), options_);
+    const auto& shares = demonstrated_shares();
+    const bool one_hop = progress < options_.demonstration.one_hop_until && shares[0] > 0;
+    return std::make_unique<SearchQa>(task(Split::Train, index, one_hop ? std::vector<double>{1} : shares), options_);
   }
 
   std::unique_ptr<ScriptedAgent> script(const Environment& environment, double progress,
@@ -126,8 +127,8 @@ class SearchQaFactory : public EnvironmentFactory {
   }
 
   Result<std::unique_ptr<Game>> make_game(std::uint64_t seed) const override {
-    return std::unique_ptr<Game>(
-        std::make_unique<SearchGame>(task(Split::Validation, static_cast<std::int64_t>(seed), 0), options_));
+    return std::unique_ptr<Game>(std::make_unique<SearchGame>(
+        task(Split::Validation, static_cast<std::int64_t>(seed), options_.hop_shares), options_));
   }
 
   std::vector<std::string> tokenizer_texts() const override {
@@ -169,18 +170,22 @@ class SearchQaFactory : public EnvironmentFactory {
     return worlds;
   }
 
+  const std::vector<double>& demonstrated_shares() const {
+    return options_.demonstrated_shares.empty() ? options_.hop_shares : options_.demonstrated_shares;
+  }
+
   // Very small worlds may have no chain of different entities.
   Status check_questions() const {
-    for (const Worlds* worlds : {&train_, &held_out_})
-      for (const auto& world : *worlds)
-        for (std::size_t i = 0; i < options_.hop_shares.size(); ++i)
-          if (options_.hop_shares[i] > 0 && !world->has_question(static_cast<int>(i) + 1))
-            return Error{"env: the worlds are too small for questions of " + std::to_string(i + 1) + " hops"};
+    for (const auto* shares : {&options_.hop_shares, &demonstrated_shares()})
+      for (const Worlds* worlds : {&train_, &held_out_})
+        for (const auto& world : *worlds)
+          for (std::size_t i = 0; i < shares->size(); ++i)
+            if ((*shares)[i] > 0 && !world->has_question(static_cast<int>(i) + 1))
+              return Error{"env: the worlds are too small for questions of " + std::to_string(i + 1) + " hops"};
     return Done{};
   }
 
-  // `hops` 0: drawn by the shares.
-  SearchTask task(Split split, std::int64_t index, int hops) const {
+  SearchTask task(Split split, std::int64_t index, const std::vector<double>& shares) const {
     CARNOT_CHECK_GE(index, 0);
     const bool training = split == Split::Train;
     const Worlds& worlds = training ? train_ : held_out_;
@@ -188,10 +193,10 @@ class SearchQaFactory : public EnvironmentFactory {
     RandomStream random(derive_seed(seed_, training ? "search_qa_train_tasks" : "search_qa_validation_tasks",
                                     static_cast<std::uint64_t>(index)));
     const auto number = static_cast<std::size_t>(random.below(worlds.size()));
-    const int drawn = static_cast<int>(random.weighted(options_.hop_shares)) + 1;
+    const int hops = static_cast<int>(random.weighted(shares)) + 1;
     SearchTask task{.world = worlds[number],
                     .world_name = (training ? "train " : "validation ") + std::to_string(number)};
-    task.question = task.world->sample_question(hops > 0 ? hops : drawn, random);
+    task.question = task.world->sample_question(hops, random);
     return task;
   }
 

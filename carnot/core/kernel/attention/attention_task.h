@@ -17,9 +17,8 @@ namespace carnot::kernel {
 /// Queries that are computed together; a task of several sequences has no more.
 inline constexpr int kQueriesAtOnce = 32;
 
-/// Ranges that several sequences share begin and end at multiples of this many blocks, which is one depth step of the
-/// bfloat16 products.
-inline constexpr int kSharedStep = 2;
+/// Ranges that several sequences share begin and end at multiples of this many blocks.
+inline constexpr int kSharedStep = kBlocksOfRun;
 
 /// Blocks for `positions` positions, the last one possibly partial.
 constexpr int tiles_of(int positions) { return (positions + kTile - 1) / kTile; }
