@@ -116,11 +116,14 @@ Json decode(const Model& model, const Json& wanted) {
   DecoderRunner runner(model, cache_of(model, blocks_for(batch, prompt + tokens), batch));
   Engine engine(runner, {.max_batch_tokens = kPassTokens});
   RandomStream stream(1);
-  for (int b = 0; b < batch; ++b)
-    engine.sample(engine.start(random_tokens(stream, prompt, model)), request(b, tokens + 1));
+  std::vector<SequenceId> sequences;
+  for (int b = 0; b < batch; ++b) sequences.push_back(engine.start(random_tokens(stream, prompt, model)));
   Json answer;
   Clock clock(answer);
-  for (int first = 0; first < batch;) first += static_cast<int>(engine.step().tokens.size());
+  // None samples before all prompts are computed, which may take several forwards; the last rows give the first tokens.
+  while (engine.has_work()) engine.step();
+  for (int b = 0; b < batch; ++b) engine.sample(sequences[static_cast<std::size_t>(b)], request(b, tokens + 1));
+  engine.step();
   clock.note("prefill_");
   while (engine.has_work()) engine.step();
   clock.note("decode_");

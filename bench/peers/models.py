@@ -78,12 +78,12 @@ class Sides:
     def __init__(self, options, shape):
         self.options, self.shape = options, shape
         self.folder = pathlib.Path(options.models) / shape
+        self.shape_file = ROOT / "bench" / "shapes" / f"{shape}.json"
         self.started = {}
         self.machine = None
         if not (self.folder / "config.json").exists():
             say(f"random weights of {shape} into {self.folder}")
-            shape_file = ROOT / "bench" / "shapes" / f"{shape}.json"
-            subprocess.run([sys.executable, HERE / "random_folder.py", shape_file, self.folder], check=True)
+            subprocess.run([sys.executable, HERE / "random_folder.py", self.shape_file, self.folder], check=True)
 
     def start(self, name):
         threads = str(self.options.threads)
@@ -179,7 +179,7 @@ def measure_case(case, sides, options):
         sides["Carnot"].ask(case.request)  # packs the weights, and fills caches
         sides.measure_machine()
         answers, variants = measure(case, sides, rounds)
-    work = limits.Work(json.loads((sides.folder / "config.json").read_text()))
+    work = limits.Work(json.loads(sides.shape_file.read_text()))
     # Limits are times on the wall.
     machine = None if options.processor_time else sides.machine
     for row in rows_of(case, answers, work, machine):
