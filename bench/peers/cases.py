@@ -45,11 +45,6 @@ def ragged(count, mean, longest):
     return [min(longest, max(16, int(0.8 * mean * math.exp(0.67 * draws.gauss(0, 1))))) for _ in range(count)]
 
 
-def peers_of(shape):
-    """llama.cpp where random_folder.py writes its file."""
-    return ["transformers", "llama.cpp"] if shape.startswith("qwen2") else ["transformers"]
-
-
 def decode_case(shape, batch, prompt, tokens, ratios, fraction, prefill_fraction=None, rounds=3):
     what = f"{NAMES[shape]}, batch {batch}"
     figures = [Figure(f"decode, {what}", "decode_seconds", batch * tokens, ratios=ratios, fraction=fraction,
@@ -59,7 +54,7 @@ def decode_case(shape, batch, prompt, tokens, ratios, fraction, prefill_fraction
                               ratios={"transformers": 1, "llama.cpp": 1}, fraction=prefill_fraction,
                               limit=lambda w, m: w.prefill_seconds(m, batch, prompt)))
     return Case(shape, {"do": "decode", "batch": batch, "prompt": prompt, "tokens": tokens}, figures,
-                peers_of(shape), rounds)
+                ["transformers", "llama.cpp"], rounds)
 
 
 def answers_case(shape, prompt, answers, tokens, ratios, rounds):
@@ -135,7 +130,7 @@ def all_cases():
 
 
 def mixer_cases(shape):
-    aim = {"transformers": 1.5}
+    aim = {"transformers": 1.5, "llama.cpp": 1}
     return [decode_case(shape, batch, 512, 32, aim, 0.6, 0.6) for batch in (1, 8, 32)] + [
         train_case(shape, "4 x 512", [512] * 4, 0.4, 4, 1.5, 0.6, 3, 2048)]
 

@@ -2,7 +2,7 @@
 """A peer's side of bench/peers/models.py: answers the requests of bench/model_requests.cpp with another library.
 
     bench/peers/model_worker.py transformers FOLDER      a Hugging Face folder
-    bench/peers/model_worker.py llama.cpp FOLDER         the same folder's model.gguf
+    bench/peers/model_worker.py llama.cpp FOLDER         the same model in FOLDER.gguf
 
 Reads a JSON object per line and answers each with one, until the input ends. Two settings that the requests of Carnot's
 program do not have: `attention` (eager or sdpa) and `sequences`, how many of them one pass of training pads.
@@ -208,7 +208,7 @@ class LlamaCpp:
         self.silence = llama_cpp.llama_log_callback(lambda level, text, data: None)
         llama_cpp.llama_log_set(self.silence, ctypes.c_void_p(0))
         self.model = llama_cpp.llama_model_load_from_file(
-            os.fsencode(os.path.join(folder, "model.gguf")), llama_cpp.llama_model_default_params())
+            os.fsencode(f"{folder}.gguf"), llama_cpp.llama_model_default_params())
         self.vocabulary = llama_cpp.llama_vocab_n_tokens(llama_cpp.llama_model_get_vocab(self.model))
         self.generator = numpy.random.default_rng(5)
         self.parts = numpy.arange(0, self.vocabulary, self.PART)

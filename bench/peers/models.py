@@ -81,9 +81,10 @@ class Sides:
         self.shape_file = ROOT / "bench" / "shapes" / f"{shape}.json"
         self.started = {}
         self.machine = None
-        if not (self.folder / "config.json").exists():
+        if not pathlib.Path(f"{self.folder}.gguf").exists():  # written last
             say(f"random weights of {shape} into {self.folder}")
-            subprocess.run([sys.executable, HERE / "random_folder.py", self.shape_file, self.folder], check=True)
+            program = pathlib.Path(options.build) / "carnot"
+            subprocess.run([sys.executable, HERE / "random_folder.py", self.shape_file, self.folder, program], check=True)
 
     def start(self, name):
         threads = str(self.options.threads)
@@ -268,8 +269,9 @@ def main():
     parser.add_argument("--page", action="store_true", help="only write the page")
     options = parser.parse_args()
     options.threads = 1 if options.processor_time else options.threads
-    if not options.page and not (pathlib.Path(options.build) / "model_requests_bench").exists():
-        sys.exit(f"{options.build}/model_requests_bench is missing: ./run build model_requests_bench")
+    for program in ("carnot", "model_requests_bench"):
+        if not options.page and not (pathlib.Path(options.build) / program).exists():
+            sys.exit(f"{options.build}/{program} is missing: ./run build {program}")
     run(options)
 
 
