@@ -10,6 +10,7 @@ text, with vectors.jsonl; and small ones trained here on part of GSM8K, whose to
 recording, with the pipelines of
   llama3          Llama 3's pattern, ignore_merges
   tekken          Mistral's Tekken pattern
+  o200k           that of o200k_base, as in Phi-4-mini and gpt-oss
   digits          single digits, GPT-2's pattern, added tokens with every flag
   sentence_piece  SentencePiece's BPE as Llama 2 has it: Prepend and Replace, byte_fallback
   metaspace       the same with a Metaspace step, prepend_scheme "first"; with merges from word to word
@@ -36,6 +37,10 @@ LLAMA3 = (r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[
 TEKKEN = (r"[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+"
           r"|[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*|\p{N}"
           r"| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+")
+ENDINGS = r"(?i:'s|'t|'re|'ve|'m|'ll|'d)?"
+O200K = (r"[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+" + ENDINGS
+         + r"|[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*" + ENDINGS
+         + r"|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+")
 QWEN2 = (r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+"
          r"|\s+(?!\S)|\s+")
 
@@ -225,6 +230,7 @@ def main():
     made = {
         "llama3": trained_bytes(sample, pre_tokenizers.Sequence([split(LLAMA3), byte_level()]), ignore_merges=True),
         "tekken": trained_bytes(sample, pre_tokenizers.Sequence([split(TEKKEN), byte_level()])),
+        "o200k": trained_bytes(sample, pre_tokenizers.Sequence([split(O200K), byte_level()])),
         "digits": trained_bytes(sample, pre_tokenizers.Sequence([
             pre_tokenizers.Digits(individual_digits=True),
             pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=True)]), normalizers.NFC(), added=FLAGGED),
