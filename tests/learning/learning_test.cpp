@@ -43,7 +43,7 @@ TEST_P(Learning, ReinforcementRaisesSuccessOnHeldOutQuestions) {
       fs::temp_directory_path() / ("carnot_learning_" + std::to_string(::getpid()) + "_" + GetParam().name);
   std::vector<std::string> keys = GetParam().model;
   keys.insert(keys.end(), {"seed=" + std::to_string(GetParam().seed), "run_folder=" + folder.string()});
-  auto recipe = Recipe::load(testing::source_path("tests/learning/search.yaml"), keys);
+  auto recipe = Recipe::load(source_path("tests/learning/search.yaml"), keys);
   ASSERT_TRUE(recipe.ok()) << recipe.error().message;
   std::ostringstream out;
   const auto end = run_training(*recipe, {.out = out});

@@ -7,10 +7,12 @@
 #include <algorithm>
 
 #include "carnot/core/collectives/sharded_optimizer.h"
+#include "carnot/core/nn/kv_cache.h"
 #include "carnot/core/nn/model.h"
 #include "carnot/core/optim/local_optimizer.h"
 #include "carnot/core/optim/rules.h"
 #include "carnot/core/run/memory_advice.h"
+#include "carnot/core/train/model_bundle.h"
 #include "carnot/core/train/shard_work.h"
 #include "testing/counting_allocator.h"
 #include "testing/packed_batch.h"
@@ -85,6 +87,22 @@ TEST(MemoryBudget, CountsTheActivationsThatAForwardPassKeeps) {
         const auto peak = static_cast<double>(real.kept + real.passing);
         EXPECT_NEAR(static_cast<double>(predicted.kept + predicted.passing) / peak, 1, 0.1) << what;
       }
+}
+
+TEST(MemoryBudget, CountsTheCacheThatRolloutsGet) {
+  for (const auto& [family, dtype] : families_and_types()) {
+    MemorySettings settings = settings_of(0, false, dtype, family);
+    settings.model = testing::small_decoder(family);
+    settings.stage = MemoryStage::Rollout;
+    const std::int64_t trajectories = step_trajectories<std::int64_t>(settings.train, settings.rollout);
+    const CacheSize size{
+        .blocks = static_cast<int>(cache_blocks(settings.rollout, trajectories)),
+        .states = static_cast<int>(cache_states(settings.rollout, trajectories)),
+        .window_blocks = static_cast<int>(cache_window_blocks(settings.rollout, settings.model, trajectories))};
+    EXPECT_EQ(size.has_window(), settings.model.has_windows()) << family;
+    const KvCache cache(settings.model, size, at::TensorOptions(dtype == "float32" ? at::kFloat : at::kBFloat16));
+    EXPECT_EQ(part_of(settings, "KV cache"), cache.bytes()) << family << ", " << dtype;
+  }
 }
 
 TEST(MemoryBudget, CountsAdaptersAndFrozenWeightsApart) {
