@@ -80,9 +80,9 @@ bool can_continue_at(const BlockManager& manager, const BlockTable& table, int n
 /// nothing is copied. The table is empty where nothing can continue there. REQUIRES: num_tokens <= parent.num_tokens.
 BlockTable fork(BlockManager& manager, const BlockTable& parent, int num_tokens);
 
-/// Removes all tokens after the first `num_tokens`, or all tokens where nothing can continue there. REQUIRES:
-/// num_tokens
-/// <= table.num_tokens.
+/// Removes all tokens after the first `num_tokens`, or all tokens where nothing can continue there (can_continue_at).
+///
+/// REQUIRES: num_tokens <= table.num_tokens.
 void truncate(BlockManager& manager, BlockTable& table, int num_tokens);
 
 /// Releases all blocks and the state; the table is empty.

@@ -135,9 +135,10 @@ std::int64_t ModelConfig::num_layers_with(Mixer mixer) const {
 }
 
 std::int64_t ModelConfig::num_windowed_layers() const {
+  if (window == 0) return 0;
   if (!layers.empty()) return std::ranges::count_if(layers, [](const LayerKind& kind) { return kind.windowed; });
   const ModelFamily& row = *find_model_family(family);
-  if (!row.windows || window == 0) return 0;
+  if (!row.windows) return 0;
   return row.full_every > 0 ? num_layers - num_layers / row.full_every : num_layers;
 }
 
