@@ -14,7 +14,7 @@ class Layer:
     """What one layer has: numbers of weights and of what is kept, and multiply-adds of one row beside its weights'."""
 
     weights: int  # that one row is multiplied with
-    stored: int = 0  # of all experts, of which `chosen` of `experts` are in `weights`
+    of_expert: int = 0  # weights, `chosen` times in `weights`
     experts: int = 0
     chosen: int = 0
     cached: int = 0  # of a position
@@ -27,10 +27,7 @@ class Layer:
 
     def read(self, sequences):
         """Weights that a step of this many rows reads, if the rows' experts differ as much as they can."""
-        if not self.experts:
-            return self.weights
-        of_one = self.stored // self.experts
-        return self.weights - self.chosen * of_one + min(self.experts, self.chosen * sequences) * of_one
+        return self.weights + self.of_expert * (min(self.experts, self.chosen * sequences) - self.chosen)
 
 
 def mixer_of(config, kind):
@@ -53,9 +50,9 @@ def layers_of(config):
     for kind in config.get("layer_types") or ["full_attention"] * count:
         layer = mixer_of(config, kind)
         if experts := config.get("num_experts"):
-            of_one = 3 * hidden * config["moe_intermediate_size"]
-            layer.experts, layer.chosen, layer.stored = experts, config["num_experts_per_tok"], experts * of_one
-            layer.weights += layer.chosen * of_one + experts * hidden
+            layer.experts, layer.chosen = experts, config["num_experts_per_tok"]
+            layer.of_expert = 3 * hidden * config["moe_intermediate_size"]
+            layer.weights += layer.chosen * layer.of_expert + experts * hidden
         else:
             layer.weights += 3 * hidden * config["intermediate_size"]
         yield layer

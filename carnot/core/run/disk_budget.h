@@ -18,7 +18,7 @@ namespace carnot {
 /// the context. Rank 0's, which writes for all.
 std::vector<BudgetPart> disk_budget(const MemorySettings& settings);
 
-/// Bytes left where the folder is, or will be made; none where the system does not say.
+/// Bytes left where the folder is, or will be made; empty if the system does not report them.
 std::optional<std::int64_t> free_space(const std::filesystem::path& folder);
 
 /// Fails with the parts if they are more than the bytes that are free. `folder` begins the message.
