@@ -71,10 +71,8 @@ int blocks_for(int sequences, int tokens) { return sequences * (tokens / kBlockT
 
 /// For this many sequences at one time; layers with a window have what these see.
 CacheSize cache_of(const Model& model, int blocks, int sequences) {
-  CacheSize size{.blocks = blocks, .states = sequences};
-  if (model.config().has_windows())
-    size.window_blocks = static_cast<int>(window_blocks_for(model.config().window, sequences, kPassTokens, blocks));
-  return size;
+  const std::int64_t in_window = window_blocks_for(model.config().window, sequences, kPassTokens, blocks);
+  return {.blocks = blocks, .states = sequences, .window_blocks = static_cast<int>(in_window)};
 }
 
 /// Adds the time between two calls to an answer.

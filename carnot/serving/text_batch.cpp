@@ -9,14 +9,13 @@ namespace {
 
 constexpr int kRowsOfForward = EngineOptions{}.max_batch_tokens;
 
-/// Of the texts, and of the prompt that they share: each has a partly filled block.
+/// Of the texts, and of the prompt that they share: each has a partly filled block. A cache ignores what its model has
+/// not.
 CacheSize cache_size(const Model& model, const TextBatchOptions& options) {
   const int sequences = options.texts + 1;
-  CacheSize size{.blocks = (options.cache_tokens + kBlockTokens - 1) / kBlockTokens + sequences, .states = sequences};
-  if (model.config().has_windows())
-    size.window_blocks =
-        static_cast<int>(window_blocks_for(model.config().window, sequences, kRowsOfForward, size.blocks));
-  return size;
+  const int blocks = (options.cache_tokens + kBlockTokens - 1) / kBlockTokens + sequences;
+  const std::int64_t in_window = window_blocks_for(model.config().window, sequences, kRowsOfForward, blocks);
+  return {.blocks = blocks, .states = sequences, .window_blocks = static_cast<int>(in_window)};
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include "carnot/core/credit/rule.h"
 #include "carnot/core/credit/turn_gain.h"
 #include "carnot/core/credit/turn_group_gain.h"
+#include "carnot/studies/correlation.h"
 #include "carnot/studies/distribution.h"
 #include "carnot/studies/entries.h"
 #include "carnot/studies/rollout_analysis.h"
@@ -78,10 +79,9 @@ class A2tgpoGain final : public RolloutAnalysis {
 
   void add(const StudiedStep& step) override {
     if (shapes_.empty()) {
-      const CreditRule outcome = group_relative({.normalisation = population_normalisation()});
       shapes_ = {
           {"IGPO", "grows with turns", "drifts with the turn (proposition 1)", {turn_gain({.discount = discount_})}},
-          {"A2TGPO", "stays even", "no drift", {outcome, turn_group_gain({.discount = discount_})}}};
+          {"A2TGPO", "stays even", "no drift", {outcome_, turn_group_gain({.discount = discount_})}}};
     }
     for (const auto& members : members_by_group(step.all)) {
       const auto normalised = turn_group_gains(step.all, members);
@@ -90,10 +90,33 @@ class A2tgpoGain final : public RolloutAnalysis {
         for (std::size_t g = 0; g < gains.size(); ++g) {
           raw_[gains[g].turn + 1].push_back(gains[g].value);
           scores_[gains[g].turn + 1].push_back(normalised[m][g].value);
+          if (g > 0) successive_.add(gains[g - 1].value, gains[g].value, groups_);
         }
       }
+      ++groups_;
     }
+    add_reach(step);
     for (Shape& shape : shapes_) shape.add(step);
+  }
+
+  /// Outcome and gains of A2TGPO's advantages, by the share of a group that reaches the turn with a gain.
+  void add_reach(const StudiedStep& step) {
+    const CreditTable outcome = run_credit(std::vector{outcome_}, step.all);
+    const CreditTable both = run_credit(shapes_.back().chain, step.all);
+    for (const auto& members : members_by_group(step.all)) {
+      std::map<int, std::vector<std::size_t>> reached;
+      for (const int i : members)
+        for (const Gain& gain : gains_of(step.all[i], GainSteps::Turns))
+          if (step.all[i].turn(gain.turn).num_sampled() > 0) reached[gain.turn].push_back(i);
+      for (const auto& [turn, by] : reached)
+        for (const std::size_t i : by) {
+          const int first = step.all[i].sampled_begin(turn);
+          const double a = outcome[i].advantage[first];
+          Reach& reach = reach_[(4 * by.size() - 1) / members.size()];
+          reach.outcome.push_back(std::abs(a));
+          reach.gains.push_back(std::abs(both[i].advantage[first] - a));
+        }
+    }
   }
 
   Result<AnalysisReport> report(const AnalysisInput&) const override {
@@ -107,6 +130,13 @@ class A2tgpoGain final : public RolloutAnalysis {
                       " (n = " + std::to_string(values.size()) + ")");
     add_by_turn(by_turn, "raw gain", raw_);
     add_by_turn(by_turn, "normalised gain", scores_);
+    report.find("Pearson: a turn's raw gain and the next one's", "negative: a supportive result lowers later gains",
+                correlation_text(resampled_pearson(successive_.before, successive_.after, successive_.group)));
+    Table by_reach{.name = "by share of the group that reaches the turn",
+                   .columns = {"quarter", "turns", "mean |outcome|", "mean |gains|", "outcome over gains"}};
+    for (const auto& [quarter, reach] : reach_)
+      by_reach.add(quarter + 1, reach.gains.size(), mean(reach.outcome), mean(reach.gains),
+                   mean(reach.outcome) / mean(reach.gains));
     for (const Shape& shape : shapes_) {
       report.find(shape.name + ": spread of turns with the most gains ahead, over turns with one", shape.paper_spread,
                   number_text(shape.growth()));
@@ -132,7 +162,8 @@ class A2tgpoGain final : public RolloutAnalysis {
     steps.low = "minimum";
     steps.high = "maximum";
     report.figures = {std::move(gains), std::move(turns), std::move(first_turns), std::move(steps)};
-    report.tables = {std::move(by_turn), std::move(by_terms), std::move(by_step), std::move(drift)};
+    report.tables = {std::move(by_turn), std::move(by_terms), std::move(by_reach), std::move(by_step),
+                     std::move(drift)};
     report.notes = {"Advantages are both methods' own, the outcome's part included, on turns that have a gain.",
                     "Spreads: the most gains ahead that at least ten turns have."};
     return report;
@@ -151,7 +182,26 @@ class A2tgpoGain final : public RolloutAnalysis {
   }
 
   double discount_ = 1;
+  /// Gains of two turns of one trajectory that follow each other, and the group's number.
+  struct Successive {
+    std::vector<double> before{}, after{};
+    std::vector<int> group{};
+
+    void add(double first, double second, int of_group) {
+      before.push_back(first);
+      after.push_back(second);
+      group.push_back(of_group);
+    }
+  };
+  struct Reach {
+    std::vector<double> outcome{}, gains{};
+  };
+
   ByTurn raw_{}, scores_{};
+  Successive successive_{};
+  int groups_ = 0;
+  std::map<std::size_t, Reach> reach_{};  ///< by quarter of the group, from 0
+  const CreditRule outcome_ = group_relative({.normalisation = population_normalisation()});
   std::vector<Shape> shapes_{};
 };
 

@@ -1,4 +1,4 @@
-// studies/aem_drift.cpp -- AEM: training without the responses that should lower (raise) the entropy, arXiv:2605.00425
+// studies/aem_drift.cpp -- AEM: the entropy under training without some of the responses, arXiv:2605.00425
 #include <array>
 
 #include "carnot/core/credit/entropy_modulate.h"
@@ -12,19 +12,30 @@
 namespace carnot {
 namespace {
 
-/// Which responses the loss leaves out, by the sign of A (alpha - 1).
+/// The number whose sign decides which responses the loss leaves out.
+enum class SignOf { Drift, Advantage };
+
 struct Arm {
-  int dropped;  ///< 0: none
+  int dropped;  ///< responses whose number has this sign; 0: none
+  SignOf sign;
+  bool modulate;  ///< multiply advantages by alpha first
   std::string_view name;
   std::string_view paper;
 };
-constexpr std::array<Arm, 3> kArms = {{{0, "all responses", "-"},
-                                       {+1, "without A (alpha - 1) > 0", "higher than with all"},
-                                       {-1, "without A (alpha - 1) < 0", "lower than with all"}}};
+/// Figure 3.
+constexpr std::array<Arm, 3> kMasks = {
+    {{0, SignOf::Drift, false, "all responses", "-"},
+     {+1, SignOf::Drift, false, "without A (alpha - 1) > 0", "higher than with all"},
+     {-1, SignOf::Drift, false, "without A (alpha - 1) < 0", "lower than with all"}}};
+/// Equations 15 to 18: what AEM adds, on failures and on successes alone.
+constexpr std::array<Arm, 4> kSigns = {{{+1, SignOf::Advantage, false, "A < 0", "-"},
+                                        {+1, SignOf::Advantage, true, "A < 0, with AEM", "higher than without"},
+                                        {-1, SignOf::Advantage, false, "A > 0", "-"},
+                                        {-1, SignOf::Advantage, true, "A > 0, with AEM", "lower than without"}}};
 
-/// A last rule of the chain: responses whose A (alpha - 1) has this sign get weight 0.
-CreditRule drop_by_sign(int sign, const EntropyModulateOptions& options) {
-  const auto apply = [sign, options](std::span<const Trajectory> trajectories, CreditTable& table) {
+/// A last rule of the chain: responses whose A (alpha - 1), or A, has this sign get weight 0.
+CreditRule drop_by_sign(int dropped, SignOf sign, const EntropyModulateOptions& options) {
+  const auto apply = [dropped, sign, options](std::span<const Trajectory> trajectories, CreditTable& table) {
     CreditTable factors = fresh_credit(trajectories);
     for (Credit& credit : factors) credit.advantage.assign(credit.advantage.size(), 1);
     entropy_modulate(options).apply(trajectories, factors);
@@ -32,7 +43,8 @@ CreditRule drop_by_sign(int sign, const EntropyModulateOptions& options) {
       for (int k = 0; k < trajectories[i].num_turns(); ++k) {
         if (trajectories[i].turn(k).num_sampled() == 0) continue;
         const auto first = static_cast<std::size_t>(trajectories[i].sampled_begin(k));
-        if (sign * table[i].advantage[first] * (factors[i].advantage[first] - 1) <= 0) continue;
+        const double factor = sign == SignOf::Drift ? factors[i].advantage[first] - 1 : 1;
+        if (dropped * table[i].advantage[first] * factor <= 0) continue;
         for (double& weight : sampled_part(table[i].weight, trajectories[i], k)) weight = 0;
       }
   };
@@ -43,13 +55,16 @@ class AemDrift final : public Analysis {
  public:
   void fields(FieldVisitor& visit) override {
     visit.field("steps", steps_, "training steps of each arm", at_least(1));
+    enum_field(visit, "arms", arms_, {"masks", "signs"},
+               "masks: without responses of one sign of A (alpha - 1); signs: failures or successes alone, with and "
+               "without AEM");
     section(visit, "aem", modulate_, "the factors alpha");
   }
 
   Result<AnalysisReport> run(const AnalysisInput& input) override {
     AnalysisReport report;
     Table table{.name = "by step", .columns = {"arm", "step", "entropy", "success", "share of tokens in the loss"}};
-    for (const Arm& arm : kArms) {
+    for (const Arm& arm : arms_ == Arms::Masks ? std::span<const Arm>(kMasks) : kSigns) {
       CARNOT_ASSIGN_OR_RETURN(const auto entropy, train(input, arm, table));
       report.find(std::string(arm.name) + ": entropy over the last fifth of the steps", std::string(arm.paper),
                   number_text(mean_between(entropy, 0.8, 1)));
@@ -75,7 +90,8 @@ class AemDrift final : public Analysis {
     CARNOT_ASSIGN_OR_RETURN(auto opened, open_policy(input.paths.front(), input.overrides));
     Recipe& recipe = opened.recipe;
     recipe.train.steps = steps_;
-    if (arm.dropped != 0) recipe.method.credit.push_back(drop_by_sign(arm.dropped, modulate_));
+    if (arm.modulate) recipe.method.credit.push_back(entropy_modulate(modulate_));
+    if (arm.dropped != 0) recipe.method.credit.push_back(drop_by_sign(arm.dropped, arm.sign, modulate_));
     opened.bundle.add_companions(recipe);
     OneProcess alone;
     Trainer trainer(recipe, opened.bundle, alone);
@@ -111,7 +127,10 @@ class AemDrift final : public Analysis {
     return tokens > 0 ? std::pair(entropy / tokens, kept / tokens) : std::pair(0.0, 0.0);
   }
 
+  enum class Arms { Masks, Signs };
+
   int steps_ = 50;
+  Arms arms_ = Arms::Masks;
   EntropyModulateOptions modulate_{};
 };
 

@@ -1,4 +1,8 @@
 // studies/aepo_budget.cpp -- AEPO: does the pre-monitored budget meet the tasks whose rewards vary?, arXiv:2510.14545
+#include <cmath>
+#include <optional>
+#include <vector>
+
 #include "carnot/core/base/statistics.h"
 #include "carnot/core/branch/balanced_branch.h"
 #include "carnot/studies/branch_statistics.h"
@@ -16,17 +20,37 @@ class AepoBudget final : public RolloutAnalysis {
   }
 
   void add(const StudiedStep& step) override {
-    for (const Group& group : step.file.groups) {
-      const auto probe = entropy_probe(group);
-      std::vector<double> scores;
-      for (const Tree& tree : group.trees)
-        for (const Leaf& leaf : tree.leaves)
-          if (leaf.valid()) scores.push_back(leaf.score);
-      if (!probe || scores.size() < 2) continue;
-      const double mean_of_calls = probe->tool_calls.empty() ? probe->root : mean(probe->tool_calls);
-      table_.add(balanced_budget(static_cast<int>(scores.size()), *probe, slope_, form_), probe->root - mean_of_calls,
-                 std_population(scores) * std_population(scores));
+    std::vector<std::vector<const Trajectory*>> groups(step.file.groups.size());
+    for (const Trajectory& one : step.all)
+      if (one.leaf().valid()) groups[one.group_index].push_back(&one);
+    for (const auto& group : groups) add(group);
+  }
+
+  void add(const std::vector<const Trajectory*>& group) {
+    std::optional<EntropyProbe> probe;
+    std::vector<double> scores, later;
+    for (const Trajectory* one : group) {
+      scores.push_back(one->leaf().score);
+      const auto entropies = entropy_probe(*one);
+      if (!entropies) continue;
+      if (one->leaf().sibling == 0)
+        probe = entropies;
+      else
+        later.push_back(difference(*entropies));
     }
+    if (!probe || scores.size() < 2) return;
+    const double mean_later = later.empty() ? std::nan("") : mean(later);
+    if (!later.empty()) {
+      probes_.push_back(difference(*probe));
+      later_.push_back(mean_later);
+    }
+    table_.add(balanced_budget(static_cast<int>(scores.size()), *probe, slope_, form_), difference(*probe), mean_later,
+               std_population(scores) * std_population(scores));
+  }
+
+  /// Of the root and the mean of the tool calls; 0 without calls.
+  static double difference(const EntropyProbe& probe) {
+    return probe.tool_calls.empty() ? 0 : probe.root - mean(probe.tool_calls);
   }
 
   Result<AnalysisReport> report(const AnalysisInput&) const override {
@@ -36,6 +60,8 @@ class AepoBudget final : public RolloutAnalysis {
                 correlation_text(resampled_spearman(table_.numbers("budget m"), variances)));
     report.find("Spearman: entropy of root minus tool calls, and reward variance", "-",
                 correlation_text(resampled_spearman(table_.numbers("entropy difference"), variances)));
+    report.find("Pearson: entropy difference of the probe, and mean of the group's later rollouts",
+                "assumed to stand for them", correlation_text(resampled_pearson(probes_, later_)));
     report.tables = {table_};
     report.figures = {{.title = "Budget signal and reward variance, a point per group",
                        .table = "groups",
@@ -52,7 +78,9 @@ class AepoBudget final : public RolloutAnalysis {
 
   double slope_ = 0.2;
   BalancedForm form_ = BalancedForm::Paper;
-  Table table_{.name = "groups", .columns = {"budget m", "entropy difference", "reward variance"}};
+  Table table_{.name = "groups",
+               .columns = {"budget m", "entropy difference", "mean of later ones", "reward variance"}};
+  std::vector<double> probes_{}, later_{};  ///< entropy differences, of groups with later rollouts
 };
 
 }  // namespace

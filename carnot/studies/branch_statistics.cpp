@@ -37,15 +37,9 @@ BranchReceivers branch_receivers(const Group& group) {
   return out;
 }
 
-std::optional<EntropyProbe> entropy_probe(const Group& group) {
-  for (std::size_t t = 0; t < group.trees.size(); ++t)
-    for (std::size_t l = 0; l < group.trees[t].leaves.size(); ++l) {
-      if (group.trees[t].leaves[l].sibling != 0 || !group.trees[t].leaves[l].valid()) continue;
-      const Trajectory first = trajectory(group, 0, static_cast<int>(t), static_cast<int>(l));
-      if (first.num_turns() == 0 || !first.turn(0).turn_entropy) return std::nullopt;
-      return EntropyProbe{.root = *first.turn(0).turn_entropy, .tool_calls = tool_turn_entropies(first)};
-    }
-  return std::nullopt;
+std::optional<EntropyProbe> entropy_probe(const Trajectory& trajectory) {
+  if (trajectory.num_turns() == 0 || !trajectory.turn(0).turn_entropy) return std::nullopt;
+  return EntropyProbe{.root = *trajectory.turn(0).turn_entropy, .tool_calls = tool_turn_entropies(trajectory)};
 }
 
 }  // namespace carnot

@@ -33,8 +33,8 @@ struct BranchReceivers {
 /// By leaves: one branches off where it names a parent and shares turns with it.
 BranchReceivers branch_receivers(const Group& group);
 
-/// Root and tool-call entropies of the group's first trajectory, which AEPO divides the budget by; empty if it was
-/// not measured.
-std::optional<EntropyProbe> entropy_probe(const Group& group);
+/// Root and tool-call entropies of a trajectory, as AEPO divides the budget by those of a group's first; empty if they
+/// were not measured.
+std::optional<EntropyProbe> entropy_probe(const Trajectory& trajectory);
 
 }  // namespace carnot

@@ -47,9 +47,9 @@ TEST(BranchStatistics, CountsDistinctReceivers) {
   EXPECT_EQ(branch_receivers(group).receivers, 1);
 }
 
-TEST(BranchStatistics, TheProbeIsTheFirstTrajectory) {
+TEST(BranchStatistics, AProbeIsTheRootAndTheToolCallsOfATrajectory) {
   const Group group = branched_group();
-  const auto probe = entropy_probe(group);
+  const auto probe = entropy_probe(trajectory(group, 0, 0, 0));
   ASSERT_TRUE(probe.has_value());
   EXPECT_EQ(probe->root, -0.5);
   EXPECT_EQ(probe->tool_calls, (std::vector<double>{0.5, 1.5}));

@@ -110,6 +110,78 @@ TEST_F(RolloutAnalyses, AdvantagesOfTurnsByStepAreThoseOfTheMethods) {
   for (std::size_t n = 0; n < found.size(); ++n) EXPECT_NEAR(found[n], expected[n], 1e-12);
 }
 
+TEST_F(RolloutAnalyses, SuccessiveGainsAreThoseOfOneTrajectorysTurnsInOrder) {
+  std::vector<double> before, after;
+  for (const Trajectory& one : all_) {
+    std::optional<double> last;
+    for (int k = 0; one.leaf().is_included() && k < one.num_turns(); ++k) {
+      if (!one.turn(k).info_gain) continue;
+      if (last) {
+        before.push_back(*last);
+        after.push_back(*one.turn(k).info_gain);
+      }
+      last = one.turn(k).info_gain;
+    }
+  }
+  ASSERT_GT(before.size(), 2u);
+  const AnalysisReport report = run("a2tgpo-gain");
+  for (const Finding& finding : report.findings)
+    if (finding.what.starts_with("Pearson")) {
+      EXPECT_THAT(finding.ours, HasSubstr(correlation_text({.value = pearson(before, after)}).substr(0, 6)));
+      EXPECT_THAT(finding.ours, HasSubstr("n = " + std::to_string(before.size())));
+      return;
+    }
+  FAIL() << "no correlation of successive gains";
+}
+
+TEST_F(RolloutAnalyses, OutcomeAndGainsAddUpToA2tgposAdvantageWhateverShareReachesTheTurn) {
+  const std::vector outcome{group_relative({.normalisation = population_normalisation()})};
+  const CreditTable alone = run_credit(outcome, all_);
+  double sum = 0, turns = 0;
+  for (std::size_t i = 0; i < all_.size(); ++i)
+    for (int k = 0; all_[i].leaf().is_included() && k < all_[i].num_turns(); ++k) {
+      if (!all_[i].turn(k).info_gain || all_[i].turn(k).num_sampled() == 0) continue;
+      sum += std::abs(alone[i].advantage[all_[i].sampled_begin(k)]);
+      turns += 1;
+    }
+  const AnalysisReport report = run("a2tgpo-gain");
+  const std::string table = "by share of the group that reaches the turn";
+  const auto counts = column(report, table, "turns"), means = column(report, table, "mean |outcome|");
+  ASSERT_GT(counts.size(), 1u);
+  double found = 0, found_turns = 0;
+  for (std::size_t q = 0; q < counts.size(); ++q) {
+    found += counts[q] * means[q];
+    found_turns += counts[q];
+  }
+  EXPECT_EQ(found_turns, turns);
+  EXPECT_NEAR(found, sum, 1e-9);
+}
+
+TEST_F(RolloutAnalyses, TheProbeIsComparedWithTheLaterRolloutsOfItsGroup) {
+  std::vector<double> expected;
+  for (std::size_t g = 0; g < groups_.size(); ++g) {
+    double sum = 0, count = 0;
+    bool probed = false;
+    int valid = 0;
+    for (const Trajectory& one : all_) {
+      if (one.group_index != static_cast<int>(g) || !one.leaf().valid()) continue;
+      ++valid;
+      double calls = 0;
+      for (int k = 1; k < one.num_turns(); ++k) calls += *one.turn(k).turn_entropy;
+      if (one.leaf().sibling == 0)
+        probed = true;
+      else {
+        sum += one.num_turns() > 1 ? *one.turn(0).turn_entropy - calls / (one.num_turns() - 1) : 0;
+        count += 1;
+      }
+    }
+    if (probed && valid > 1 && count > 0) expected.push_back(sum / count);
+  }
+  const auto found = column(run("aepo-budget"), "groups", "mean of later ones");
+  ASSERT_EQ(found.size(), expected.size());
+  for (std::size_t g = 0; g < expected.size(); ++g) EXPECT_NEAR(found[g], expected[g], 1e-12);
+}
+
 TEST_F(RolloutAnalyses, NormalisedGainsHaveMeanZeroInEveryTurnOfChains) {
   const AnalysisReport report = run("a2tgpo-gain");
   for (const Table& table : report.tables) {

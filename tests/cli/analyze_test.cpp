@@ -123,6 +123,9 @@ TEST_F(AnalyzeRuns, PoliciesAreSampledAndTrained) {
   EXPECT_EQ(proxy.at("tables").at("states").size(), 3u);
   const Json drift = numbers("aem-drift", {folder("grpo"), "steps=2", "aem.gate=0", "train.groups_per_step=1"});
   EXPECT_EQ(drift.at("tables").at("by step").size(), 6u);
+  const Json signs =
+      numbers("aem-drift", {folder("grpo"), "steps=1", "arms=signs", "aem.gate=0", "train.groups_per_step=1"});
+  EXPECT_EQ(signs.at("tables").at("by step").size(), 4u);
   const Json signals = numbers("actfocus-signals", {checkpoint(1), checkpoint(2), checkpoint(3), "tasks=2"});
   EXPECT_EQ(signals.at("tables").at("drift").size(), 8u);
   EXPECT_NEAR(signals.at("tables").at("drift").at(0).at("Pearson").get<double>(), 1.0, 1e-12);
