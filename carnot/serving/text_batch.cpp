@@ -9,8 +9,8 @@ namespace {
 
 constexpr int kRowsOfForward = EngineOptions{}.max_batch_tokens;
 
-/// Of the texts, and of the prompt that they share: each has a partly filled block. A cache ignores what its model has
-/// not.
+/// Of the texts, and of the prompt that they share: each has a partly filled block. A cache without windows
+/// or states ignores their sizes.
 CacheSize cache_size(const Model& model, const TextBatchOptions& options) {
   const int sequences = options.texts + 1;
   const int blocks = (options.cache_tokens + kBlockTokens - 1) / kBlockTokens + sequences;

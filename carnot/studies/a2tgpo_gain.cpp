@@ -181,7 +181,6 @@ class A2tgpoGain final : public RolloutAnalysis {
                 shape.paper_drift, std::to_string(below) + " of " + std::to_string(steps));
   }
 
-  double discount_ = 1;
   /// Gains of two turns of one trajectory that follow each other, and the group's number.
   struct Successive {
     std::vector<double> before{}, after{};
@@ -193,10 +192,12 @@ class A2tgpoGain final : public RolloutAnalysis {
       group.push_back(of_group);
     }
   };
+  /// Sizes of the two parts of an advantage.
   struct Reach {
     std::vector<double> outcome{}, gains{};
   };
 
+  double discount_ = 1;
   ByTurn raw_{}, scores_{};
   Successive successive_{};
   int groups_ = 0;

@@ -1,5 +1,4 @@
 // studies/aepo_budget.cpp -- AEPO: does the pre-monitored budget meet the tasks whose rewards vary?, arXiv:2510.14545
-#include <cmath>
 #include <optional>
 #include <vector>
 
@@ -38,13 +37,8 @@ class AepoBudget final : public RolloutAnalysis {
       else
         later.push_back(difference(*entropies));
     }
-    if (!probe || scores.size() < 2) return;
-    const double mean_later = later.empty() ? std::nan("") : mean(later);
-    if (!later.empty()) {
-      probes_.push_back(difference(*probe));
-      later_.push_back(mean_later);
-    }
-    table_.add(balanced_budget(static_cast<int>(scores.size()), *probe, slope_, form_), difference(*probe), mean_later,
+    if (!probe || later.empty()) return;
+    table_.add(balanced_budget(static_cast<int>(scores.size()), *probe, slope_, form_), difference(*probe), mean(later),
                std_population(scores) * std_population(scores));
   }
 
@@ -60,8 +54,9 @@ class AepoBudget final : public RolloutAnalysis {
                 correlation_text(resampled_spearman(table_.numbers("budget m"), variances)));
     report.find("Spearman: entropy of root minus tool calls, and reward variance", "-",
                 correlation_text(resampled_spearman(table_.numbers("entropy difference"), variances)));
-    report.find("Pearson: entropy difference of the probe, and mean of the group's later rollouts",
-                "assumed to stand for them", correlation_text(resampled_pearson(probes_, later_)));
+    report.find(
+        "Pearson: entropy difference of the probe, and mean of the group's later rollouts", "assumed to stand for them",
+        correlation_text(resampled_pearson(table_.numbers("entropy difference"), table_.numbers("later ones"))));
     report.tables = {table_};
     report.figures = {{.title = "Budget signal and reward variance, a point per group",
                        .table = "groups",
@@ -78,9 +73,7 @@ class AepoBudget final : public RolloutAnalysis {
 
   double slope_ = 0.2;
   BalancedForm form_ = BalancedForm::Paper;
-  Table table_{.name = "groups",
-               .columns = {"budget m", "entropy difference", "mean of later ones", "reward variance"}};
-  std::vector<double> probes_{}, later_{};  ///< entropy differences, of groups with later rollouts
+  Table table_{.name = "groups", .columns = {"budget m", "entropy difference", "later ones", "reward variance"}};
 };
 
 }  // namespace

@@ -134,27 +134,40 @@ TEST_F(RolloutAnalyses, SuccessiveGainsAreThoseOfOneTrajectorysTurnsInOrder) {
   FAIL() << "no correlation of successive gains";
 }
 
-TEST_F(RolloutAnalyses, OutcomeAndGainsAddUpToA2tgposAdvantageWhateverShareReachesTheTurn) {
-  const std::vector outcome{group_relative({.normalisation = population_normalisation()})};
-  const CreditTable alone = run_credit(outcome, all_);
-  double sum = 0, turns = 0;
+TEST_F(RolloutAnalyses, OutcomeAndGainsOfATurnAreThoseOfTheQuarterOfItsGroupThatReachesIt) {
+  const CreditRule outcome = group_relative({.normalisation = population_normalisation()});
+  const CreditTable alone = run_credit(std::vector{outcome}, all_);
+  const CreditTable both = run_credit(std::vector{outcome, turn_group_gain({})}, all_);
+  const auto reaches = [](const Trajectory& one, int turn) {
+    return one.num_turns() > turn && one.turn(turn).info_gain && one.turn(turn).num_sampled() > 0;
+  };
+  std::map<int, std::vector<double>> outcomes, gains;
   for (std::size_t i = 0; i < all_.size(); ++i)
     for (int k = 0; all_[i].leaf().is_included() && k < all_[i].num_turns(); ++k) {
-      if (!all_[i].turn(k).info_gain || all_[i].turn(k).num_sampled() == 0) continue;
-      sum += std::abs(alone[i].advantage[all_[i].sampled_begin(k)]);
-      turns += 1;
+      if (!reaches(all_[i], k)) continue;
+      double members = 0, reached = 0;
+      for (const Trajectory& other : all_) {
+        if (other.group_index != all_[i].group_index || !other.leaf().is_included()) continue;
+        members += 1;
+        reached += reaches(other, k);
+      }
+      const int quarter = static_cast<int>(std::ceil(4 * reached / members)), first = all_[i].sampled_begin(k);
+      outcomes[quarter].push_back(std::abs(alone[i].advantage[first]));
+      gains[quarter].push_back(std::abs(both[i].advantage[first] - alone[i].advantage[first]));
     }
   const AnalysisReport report = run("a2tgpo-gain");
   const std::string table = "by share of the group that reaches the turn";
-  const auto counts = column(report, table, "turns"), means = column(report, table, "mean |outcome|");
-  ASSERT_GT(counts.size(), 1u);
-  double found = 0, found_turns = 0;
-  for (std::size_t q = 0; q < counts.size(); ++q) {
-    found += counts[q] * means[q];
-    found_turns += counts[q];
+  const auto quarters = column(report, table, "quarter"), counts = column(report, table, "turns"),
+             found_outcomes = column(report, table, "mean |outcome|"),
+             found_gains = column(report, table, "mean |gains|");
+  ASSERT_EQ(quarters.size(), outcomes.size());
+  ASSERT_GT(quarters.size(), 1u);
+  for (std::size_t q = 0; q < quarters.size(); ++q) {
+    const int quarter = static_cast<int>(quarters[q]);
+    EXPECT_EQ(counts[q], outcomes[quarter].size());
+    EXPECT_NEAR(found_outcomes[q], mean(outcomes[quarter]), 1e-12);
+    EXPECT_NEAR(found_gains[q], mean(gains[quarter]), 1e-12);
   }
-  EXPECT_EQ(found_turns, turns);
-  EXPECT_NEAR(found, sum, 1e-9);
 }
 
 TEST_F(RolloutAnalyses, TheProbeIsComparedWithTheLaterRolloutsOfItsGroup) {
@@ -177,7 +190,7 @@ TEST_F(RolloutAnalyses, TheProbeIsComparedWithTheLaterRolloutsOfItsGroup) {
     }
     if (probed && valid > 1 && count > 0) expected.push_back(sum / count);
   }
-  const auto found = column(run("aepo-budget"), "groups", "mean of later ones");
+  const auto found = column(run("aepo-budget"), "groups", "later ones");
   ASSERT_EQ(found.size(), expected.size());
   for (std::size_t g = 0; g < expected.size(); ++g) EXPECT_NEAR(found[g], expected[g], 1e-12);
 }

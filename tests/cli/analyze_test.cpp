@@ -124,8 +124,15 @@ TEST_F(AnalyzeRuns, PoliciesAreSampledAndTrained) {
   const Json drift = numbers("aem-drift", {folder("grpo"), "steps=2", "aem.gate=0", "train.groups_per_step=1"});
   EXPECT_EQ(drift.at("tables").at("by step").size(), 6u);
   const Json signs =
-      numbers("aem-drift", {folder("grpo"), "steps=1", "arms=signs", "aem.gate=0", "train.groups_per_step=1"});
+      numbers("aem-drift", {folder("grpo"), "steps=1", "arms=signs", "aem.gate=0", "train.reward=random"});
   EXPECT_EQ(signs.at("tables").at("by step").size(), 4u);
+  std::vector<double> kept;
+  for (const Json& row : signs.at("tables").at("by step"))
+    kept.push_back(row.at("share of tokens in the loss").get<double>());
+  EXPECT_EQ(kept[0], kept[1]) << "AEM keeps signs";
+  EXPECT_EQ(kept[2], kept[3]);
+  EXPECT_GE(kept[0] + kept[2], 1) << "every response is in one of them";
+  EXPECT_LT(kept[0] + kept[2], 2) << "and not all in both";
   const Json signals = numbers("actfocus-signals", {checkpoint(1), checkpoint(2), checkpoint(3), "tasks=2"});
   EXPECT_EQ(signals.at("tables").at("drift").size(), 8u);
   EXPECT_NEAR(signals.at("tables").at("drift").at(0).at("Pearson").get<double>(), 1.0, 1e-12);
