@@ -1,6 +1,7 @@
 // studies/aem_proxy.cpp -- AEM: does alpha - 1 stand for minus the surprisal beyond the entropy?, arXiv:2605.00425
 #include <algorithm>
 #include <map>
+#include <numeric>
 #include <span>
 #include <vector>
 
@@ -111,6 +112,25 @@ SampledResponse response_of(const Trajectory& one, int k) {
   return out;
 }
 
+/// How much the first responses of a group, which answer one state, differ: the deviation of their entropy sums over
+/// that of their surprisals, by group (F.4).
+std::vector<double> steadiness(const std::vector<Group>& groups) {
+  std::vector<double> ratios;
+  for (const Group& group : groups) {
+    std::vector<double> sums, surprisals;
+    for (const Trajectory& one : trajectories(std::span(&group, 1))) {
+      if (!one.leaf().is_included() || one.turn(0).num_sampled() == 0) continue;
+      const auto& entropy = one.tree->columns.turn(Column::EntropyRollout, one.turns[0]);
+      sums.push_back(
+          std::accumulate(entropy.begin() + one.turn(0).sampled_begin, entropy.begin() + one.turn(0).sampled_end, 0.0));
+      surprisals.push_back(response_of(one, 0).surprisal);
+    }
+    if (sums.size() > 1 && std_population(surprisals) > 0)
+      ratios.push_back(std_population(sums) / std_population(surprisals));
+  }
+  return ratios;
+}
+
 class AemProxy final : public Analysis {
  public:
   void fields(FieldVisitor& visit) override {
@@ -150,7 +170,10 @@ class AemProxy final : public Analysis {
     progress.end();
     std::vector<int> groups_of;
     for (const State& state : states) groups_of.push_back(state.group);
-    return report_of(std::move(table), groups_of);
+    AnalysisReport report = report_of(std::move(table), groups_of);
+    report.find("deviation of entropy sums over that of surprisals, first responses, by group", "below 1",
+                mean_text(steadiness(groups)));
+    return report;
   }
 
  private:

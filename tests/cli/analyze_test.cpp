@@ -121,6 +121,8 @@ TEST_F(AnalyzeRuns, MetricsAreComparedByMethod) {
 TEST_F(AnalyzeRuns, PoliciesAreSampledAndTrained) {
   const Json proxy = numbers("aem-proxy", {folder("grpo"), "states=3", "samples=4", "tasks=2", "aem.gate=0"});
   EXPECT_EQ(proxy.at("tables").at("states").size(), 3u);
+  const Json& steadiness = proxy.at("findings").back();
+  EXPECT_GT(std::stod(steadiness.at("here").get<std::string>()), 0) << steadiness;
   const Json drift = numbers("aem-drift", {folder("grpo"), "steps=2", "aem.gate=0", "train.groups_per_step=1"});
   EXPECT_EQ(drift.at("tables").at("by step").size(), 6u);
   const Json signs =

@@ -107,6 +107,39 @@ TEST(EntropyDrift, OfAPolicyGradientStepIsAdvantageTimesExcessSurprisal) {
   }
 }
 
+// A first response chooses the state of the second. The policy's entropy is the first's, and the second's weighed by
+// the chance of each state. The theorem holds those chances fixed; a step on a first response moves them, too.
+TEST(EntropyDrift, OfAWholePolicyIsWeighedByTheChanceOfTheVisit) {
+  RandomStream random(11);
+  for (int trial = 0; trial < 100; ++trial) {
+    const Vector first = softmax(random_logits(random, 2 + random.below(4), 1.5));
+    std::vector<Vector> second;
+    Vector second_entropies;
+    for (std::size_t state = 0; state < first.size(); ++state) {
+      second.push_back(softmax(random_logits(random, 2 + random.below(4), 1.5)));
+      second_entropies.push_back(entropy(second[state]));
+    }
+    const double advantage = random.normal();
+    const auto drift = [&](const Function& policy_entropy, const Vector& p, std::size_t response) {
+      const Function surrogate = [&](const Vector& q) { return advantage * std::log(q[response]); };
+      return fisher_product(p, fisher_gradient(policy_entropy, p), fisher_gradient(surrogate, p));
+    };
+    const std::size_t a = random.below(first.size()), b = random.below(second[a].size());
+    const auto of_second = [&](const Vector& q) {
+      double sum = entropy(first);
+      for (std::size_t state = 0; state < first.size(); ++state)
+        sum += first[state] * (state == a ? entropy(q) : second_entropies[state]);
+      return sum;
+    };
+    const auto of_first = [&](const Vector& p) { return entropy(p) + dot(p, second_entropies); };
+    const auto excess = [](const Vector& p, std::size_t response) { return -std::log(p[response]) - entropy(p); };
+    EXPECT_NEAR(drift(of_second, second[a], b), first[a] * advantage * excess(second[a], b), 1e-6);
+    EXPECT_NEAR(drift(of_first, first, a) - advantage * excess(first, a),
+                advantage * (second_entropies[a] - dot(first, second_entropies)), 1e-6)
+        << "what fixed visits leave out";
+  }
+}
+
 TEST(EntropyDrift, WithEntropyBonusAndKlAddsTheirVariances) {
   RandomStream random(2);
   for (int trial = 0; trial < 200; ++trial) {
