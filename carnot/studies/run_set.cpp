@@ -100,18 +100,28 @@ Status add_runs(const fs::path& path, std::vector<StudiedRun>& runs) {
   return Done{};
 }
 
+/// By key, the value of each run that has it.
+using ValuesByKey = std::map<std::string, std::map<const StudiedRun*, std::string>>;
+
+/// Whether runs differ in the setting, which is not one that their method sets by a key of its own (method.*).
+bool tells_apart(const std::string& key, const ValuesByKey& values) {
+  const auto& own = values.at(key);
+  const auto differs = [&](const auto& of_run) { return of_run.second != own.begin()->second; };
+  const auto sets_it = [&](const auto& other) { return other.first.starts_with("method.") && other.second == own; };
+  if (std::none_of(own.begin(), own.end(), differs)) return false;
+  return key.starts_with("method.") || std::none_of(values.begin(), values.end(), sets_it);
+}
+
 /// The settings in which runs with the same label differ are behind it.
 void tell_apart(std::vector<StudiedRun>& runs) {
-  std::map<std::string, std::map<std::string, std::set<std::string>>> values;
+  std::map<std::string, ValuesByKey> by_label;
   for (const StudiedRun& run : runs)
     for (const auto& [key, value] : run.settings)
-      if (!kIncidental.contains(key)) values[run.label][key].insert(value);
+      if (!kIncidental.contains(key)) by_label[run.label][key][&run] = value;
   for (StudiedRun& run : runs) {
-    const std::string method = run.label;
-    for (const auto& [key, different] : values[method]) {
-      const auto own = run.settings.find(key);
-      if (different.size() > 1 && own != run.settings.end()) run.label += ", " + key + "=" + own->second;
-    }
+    const ValuesByKey& values = by_label[run.label];
+    for (const auto& [key, value] : run.settings)
+      if (values.contains(key) && tells_apart(key, values)) run.label += ", " + key + "=" + value;
   }
 }
 

@@ -54,6 +54,22 @@ TEST_F(RunSet, RunsOfOneMethodAreToldApartByTheSettingsInWhichTheyDiffer) {
             (std::vector<std::string>{"grpo + aem, method.aem.lambda=1", "grpo + aem, method.aem.lambda=-1", "grpo"}));
 }
 
+TEST_F(RunSet, WhatAMethodSetsByAKeyOfItsOwnIsNotSaidTwice) {
+  const auto run = [&](const std::string& name, const std::string& coefficient, const std::string& rate) {
+    write(name + "/config.yaml", "method: {name: grpo + aent, aent: {coefficient: " + coefficient + "}}\n" +
+                                     "objective: {entropy_coefficient: " + coefficient +
+                                     "}\ntrain: {learning_rate: " + rate + "}\n");
+  };
+  run("a", "0.1", "1");
+  run("b", "0.2", "2");
+  const auto runs = find_runs(std::vector{root_});
+  ASSERT_TRUE(runs.ok());
+  EXPECT_EQ(labels_of(*runs), (std::vector<std::string>{
+                                  "grpo + aent, method.aent.coefficient=0.1, train.learning_rate=1",
+                                  "grpo + aent, method.aent.coefficient=0.2, train.learning_rate=2",
+                              }));
+}
+
 TEST_F(RunSet, AFileInARunHasTheRunsSettings) {
   write("run/config.yaml", "seed: 3\nmethod: arpo\n");
   const fs::path inside = write("run/rollouts/step_4.jsonl", "");
