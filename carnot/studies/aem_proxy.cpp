@@ -1,7 +1,6 @@
 // studies/aem_proxy.cpp -- AEM: does alpha - 1 stand for minus the surprisal beyond the entropy?, arXiv:2605.00425
 #include <algorithm>
 #include <map>
-#include <numeric>
 #include <span>
 #include <vector>
 
@@ -12,6 +11,7 @@
 #include "carnot/core/rollout/episode.h"
 #include "carnot/core/rollout/member.h"
 #include "carnot/core/run/progress.h"
+#include "carnot/studies/branch_statistics.h"
 #include "carnot/studies/correlation.h"
 #include "carnot/studies/entries.h"
 #include "carnot/studies/estimate.h"
@@ -112,23 +112,11 @@ SampledResponse response_of(const Trajectory& one, int k) {
   return out;
 }
 
-/// How much the first responses of a group, which answer one state, differ: the deviation of their entropy sums over
-/// that of their surprisals, by group (F.4).
-std::vector<double> steadiness(const std::vector<Group>& groups) {
-  std::vector<double> ratios;
-  for (const Group& group : groups) {
-    std::vector<double> sums, surprisals;
-    for (const Trajectory& one : trajectories(std::span(&group, 1))) {
-      if (!one.leaf().is_included() || one.turn(0).num_sampled() == 0) continue;
-      const auto& entropy = one.tree->columns.turn(Column::EntropyRollout, one.turns[0]);
-      sums.push_back(
-          std::accumulate(entropy.begin() + one.turn(0).sampled_begin, entropy.begin() + one.turn(0).sampled_end, 0.0));
-      surprisals.push_back(response_of(one, 0).surprisal);
-    }
-    if (sums.size() > 1 && std_population(surprisals) > 0)
-      ratios.push_back(std_population(sums) / std_population(surprisals));
-  }
-  return ratios;
+std::vector<double> first_response_spreads(const std::vector<Group>& groups) {
+  std::vector<double> spreads;
+  for (const Group& group : groups)
+    if (const auto spread = first_response_spread(group)) spreads.push_back(*spread);
+  return spreads;
 }
 
 class AemProxy final : public Analysis {
@@ -172,7 +160,7 @@ class AemProxy final : public Analysis {
     for (const State& state : states) groups_of.push_back(state.group);
     AnalysisReport report = report_of(std::move(table), groups_of);
     report.find("deviation of entropy sums over that of surprisals, first responses, by group", "below 1",
-                mean_text(steadiness(groups)));
+                mean_text(first_response_spreads(groups)));
     return report;
   }
 

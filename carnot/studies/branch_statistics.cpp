@@ -1,7 +1,10 @@
 #include "carnot/studies/branch_statistics.h"
 
+#include <numeric>
 #include <set>
 #include <utility>
+
+#include "carnot/core/base/statistics.h"
 
 namespace carnot {
 
@@ -40,6 +43,24 @@ BranchReceivers branch_receivers(const Group& group) {
 std::optional<EntropyProbe> entropy_probe(const Trajectory& trajectory) {
   if (trajectory.num_turns() == 0 || !trajectory.turn(0).turn_entropy) return std::nullopt;
   return EntropyProbe{.root = *trajectory.turn(0).turn_entropy, .tool_calls = tool_turn_entropies(trajectory)};
+}
+
+std::optional<double> first_response_spread(const Group& group) {
+  std::vector<double> entropies, surprisals;
+  std::set<std::pair<const Tree*, int>> seen;
+  for (const Trajectory& one : trajectories(std::span(&group, 1))) {
+    const Turn& first = one.turn(0);
+    if (!one.leaf().is_included() || first.num_sampled() == 0) continue;
+    if (!seen.emplace(one.tree, one.turns[0]).second) continue;
+    const auto sum = [&](Column column) {
+      const auto& values = one.tree->columns.turn(column, one.turns[0]);
+      return std::accumulate(values.begin() + first.sampled_begin, values.begin() + first.sampled_end, 0.0);
+    };
+    entropies.push_back(sum(Column::EntropyRollout));
+    surprisals.push_back(-sum(Column::LogProbRollout));
+  }
+  if (entropies.size() < 2 || std_population(surprisals) == 0) return std::nullopt;
+  return std_population(entropies) / std_population(surprisals);
 }
 
 }  // namespace carnot

@@ -37,4 +37,9 @@ BranchReceivers branch_receivers(const Group& group);
 /// were not measured.
 std::optional<EntropyProbe> entropy_probe(const Trajectory& trajectory);
 
+/// How much a group's first responses differ, which answer one state: the deviation (divided by n) of the sums of their
+/// rollout entropies over that of their surprisals (AEM, F.4). A response that branches share counts once; one of an
+/// excluded trajectory does not. Empty where fewer than two are left, or all have one surprisal.
+std::optional<double> first_response_spread(const Group& group);
+
 }  // namespace carnot

@@ -2,7 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "carnot/core/base/random.h"
+#include "testing/random_groups.h"
 
 namespace carnot {
 namespace {
@@ -54,6 +57,47 @@ TEST(BranchStatistics, AProbeIsTheRootAndTheToolCallsOfATrajectory) {
   EXPECT_EQ(probe->root, -0.5);
   EXPECT_EQ(probe->tool_calls, (std::vector<double>{0.5, 1.5}));
   EXPECT_EQ(tool_turn_entropies(trajectory(group, 0, 0, 2)), (std::vector<double>{0.5, 3.5}));
+}
+
+/// By moments about zero, root turn by root turn.
+std::optional<double> slow_spread(const Group& group) {
+  double n = 0, h = 0, hh = 0, s = 0, ss = 0;
+  for (const Tree& tree : group.trees)
+    for (std::size_t node = 0; node < tree.turns.size(); ++node) {
+      const Turn& turn = tree.turns[node];
+      if (turn.parent >= 0 || turn.num_sampled() == 0) continue;
+      bool counts = false;
+      for (const Leaf& leaf : tree.leaves) {
+        int at = leaf.turn;
+        while (tree.turns[at].parent >= 0) at = tree.turns[at].parent;
+        counts = counts || (at == static_cast<int>(node) && leaf.is_included());
+      }
+      if (!counts) continue;
+      double entropy = 0, surprisal = 0;
+      for (int t = turn.sampled_begin; t < turn.sampled_end; ++t) {
+        entropy += tree.columns.turn(Column::EntropyRollout, static_cast<int>(node))[t];
+        surprisal -= tree.columns.turn(Column::LogProbRollout, static_cast<int>(node))[t];
+      }
+      n += 1;
+      h += entropy, hh += entropy * entropy;
+      s += surprisal, ss += surprisal * surprisal;
+    }
+  if (n < 2) return std::nullopt;
+  return std::sqrt((hh / n - h * h / n / n) / (ss / n - s * s / n / n));
+}
+
+TEST(BranchStatistics, TheSpreadOfFirstResponsesEqualsItsDefinitionOnRandomGroups) {
+  RandomStream random(3);
+  const auto groups = testing::random_groups(random, {.groups = 200, .columns = testing::all_columns()});
+  int compared = 0;
+  for (const Group& group : groups) {
+    const auto spread = first_response_spread(group), slow = slow_spread(group);
+    ASSERT_EQ(spread.has_value(), slow.has_value()) << group.uid;
+    if (!spread) continue;
+    EXPECT_NEAR(*spread, *slow, 1e-9 * (1 + *slow));
+    ++compared;
+  }
+  EXPECT_GT(compared, 100);
 }
 
 }  // namespace
