@@ -21,6 +21,19 @@ std::string placement_text(int row, int column, int digit) {
   return "place " + std::to_string(digit) + " at row " + std::to_string(row + 1) + " col " + std::to_string(column + 1);
 }
 
+/// The cell that a player fills next: the first that can take its solution's digit and no other; else the first that
+/// can take it, or holds another. -1 where every cell is right or blocked by a wrong one.
+int next_cell(const SudokuGrid& grid, const SudokuGrid& solution) {
+  int possible = -1;
+  for (int cell = 0; cell < grid.size * grid.size; ++cell) {
+    const int row = cell / grid.size, column = cell % grid.size, digit = solution.digits[cell];
+    if (grid.digits[cell] == digit || conflicts(grid, row, column, digit).any()) continue;
+    if (valid_numbers(grid, row, column).size() == 1) return cell;
+    if (possible < 0) possible = cell;
+  }
+  return possible;
+}
+
 class SudokuFactory : public RagenFactory {
  public:
   SudokuFactory()
@@ -30,18 +43,15 @@ class SudokuFactory : public RagenFactory {
     return std::unique_ptr<Game>(std::make_unique<Sudoku>(options_, seed));
   }
 
-  // The solution's digits in reading order, first where no earlier placement is in the way.
   std::vector<std::string> plan(const Game& game, int, int count) const override {
     const auto& sudoku = dynamic_cast<const Sudoku&>(game);
     SudokuGrid grid = sudoku.grid();
-    const SudokuGrid& solution = sudoku.puzzle().solution;
     std::vector<std::string> actions;
-    for (int cell = 0; cell < grid.size * grid.size && static_cast<int>(actions.size()) < count; ++cell) {
-      const int row = cell / grid.size, column = cell % grid.size, digit = solution.at(row, column);
-      if (grid.at(row, column) == digit || conflicts(grid, row, column, digit).any()) continue;
-      grid.at(row, column) = digit;
-      actions.push_back(placement_text(row, column, digit));
-      cell = -1;  // a corrected cell may free an earlier one
+    while (static_cast<int>(actions.size()) < count) {
+      const int cell = next_cell(grid, sudoku.puzzle().solution);
+      if (cell < 0) break;
+      grid.digits[cell] = sudoku.puzzle().solution.digits[cell];
+      actions.push_back(placement_text(cell / grid.size, cell % grid.size, grid.digits[cell]));
     }
     return actions;
   }
@@ -54,11 +64,14 @@ class SudokuFactory : public RagenFactory {
 
   std::string noted(const Game& game) const override {
     const auto& grid = dynamic_cast<const Sudoku&>(game).grid();
-    std::string text = "Empty";
-    for (int row = 0; row < grid.size; ++row)
-      for (int column = 0; column < grid.size; ++column)
-        if (grid.at(row, column) == 0) text += " (" + std::to_string(row + 1) + "," + std::to_string(column + 1) + ")";
-    return text + ".";
+    std::string text;
+    for (int cell = 0; cell < grid.size * grid.size; ++cell) {
+      const auto valid = valid_numbers(grid, cell / grid.size, cell % grid.size);
+      if (valid.size() != 1) continue;
+      text += (text.empty() ? "Only (" : ", (") + std::to_string(cell / grid.size + 1) + "," +
+              std::to_string(cell % grid.size + 1) + ") " + std::to_string(valid[0]);
+    }
+    return text.empty() ? "No cell is certain." : text + ".";
   }
 
  protected:
