@@ -63,7 +63,7 @@ ShopDemonstrator::ShopDemonstrator(const WebShop& shop) : shop_(shop) {
   }
 }
 
-const std::string& ShopDemonstrator::asin() const { return shop_.shop().product(shop_.goal().product).asin; }
+std::string ShopDemonstrator::asin() const { return python_lower(shop_.shop().product(shop_.goal().product).asin); }
 
 ShopDemonstrator::Move ShopDemonstrator::search() const {
   return {.thought = "I search for " + query_ + ".", .action = "search[" + query_ + "]"};
@@ -97,7 +97,7 @@ ShopDemonstrator::Move ShopDemonstrator::next() const {
   }
   const auto shown = shop_.shown_results();
   if (std::ranges::find(shown, shop_.goal().product) != shown.end())
-    return {.thought = asin() + " fits.", .action = "click[" + python_lower(asin()) + "]"};
+    return {.thought = asin() + " fits.", .action = "click[" + asin() + "]"};
   const auto begin =
       static_cast<std::ptrdiff_t>(std::min(state.results.size(), static_cast<std::size_t>(state.results_page) * 10));
   if (std::find(state.results.begin() + begin, state.results.end(), shop_.goal().product) != state.results.end())

@@ -28,7 +28,8 @@ class ShopDemonstrator {
 
  private:
   Move search() const;
-  const std::string& asin() const;
+  /// As the offered actions have it: in lower case.
+  std::string asin() const;
   /// An option that is still to be chosen.
   std::optional<std::pair<std::string, std::string>> missing_option() const;
 
