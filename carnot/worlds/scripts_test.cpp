@@ -81,12 +81,12 @@ TEST(Scripts, MostlyCrossSlipperyLakes) {
 
 TEST(Scripts, SolveEverySudoku) { EXPECT_EQ(play_tasks(*factory_with("sudoku", {})).solved, kTasks); }
 
-/// Of a page's lines "  - (1,3): [4]", those with one number, as a thought names them: "(1,3) 4".
+/// Of a page's lines "  - (1,3): [4]", those with one number, as a thought names them: "(1,3): [4]".
 std::vector<std::string> certain_cells(const std::string& page) {
   static const std::regex line(R"(- (\(\d,\d\)): \[(\d)\]\n)");
   std::vector<std::string> cells;
   for (std::sregex_iterator match(page.begin(), page.end(), line), end; match != end; ++match)
-    cells.push_back((*match)[1].str() + " " + (*match)[2].str());
+    cells.push_back((*match)[1].str() + ": [" + (*match)[2].str() + "]");
   return cells;
 }
 
@@ -108,7 +108,7 @@ TEST(Scripts, OfSudokuNameTheCellsThatThePageLeavesNoChoiceForAndFillTheFirst) {
       EXPECT_NE(response.find(thought), std::string::npos) << response << reply.text;
       if (!cells.empty()) {
         const std::string place =
-            std::string("place ") + cells[0][6] + " at row " + cells[0][1] + " col " + cells[0][3];
+            std::string("place ") + cells[0][8] + " at row " + cells[0][1] + " col " + cells[0][3];
         EXPECT_NE(response.find("Plan " + place), std::string::npos) << response;
         ++compared;
       }

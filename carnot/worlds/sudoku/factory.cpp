@@ -69,7 +69,7 @@ class SudokuFactory : public RagenFactory {
       const auto valid = valid_numbers(grid, cell / grid.size, cell % grid.size);
       if (valid.size() != 1) continue;
       text += (text.empty() ? "Only (" : ", (") + std::to_string(cell / grid.size + 1) + "," +
-              std::to_string(cell % grid.size + 1) + ") " + std::to_string(valid[0]);
+              std::to_string(cell % grid.size + 1) + "): [" + std::to_string(valid[0]) + "]";
     }
     return text.empty() ? "No cell is certain." : text + ".";
   }

@@ -85,7 +85,7 @@ ShopDemonstrator::Move ShopDemonstrator::next() const {
     case ShopPage::Item:
       if (!found) return search();
       if (const auto option = missing_option())
-        return {.thought = "The " + option->first + " is " + option->second + ".",
+        return {.thought = "I want " + option->first + ": " + option->second + ".",
                 .action = "click[" + option->second + "]"};
       return {.thought = "All options are chosen.", .action = "click[buy now]"};
     case ShopPage::Description:
