@@ -9,6 +9,8 @@ import sys
 
 
 def main():
+    if len(sys.argv) != 2:
+        sys.exit(__doc__)
     folder = sys.argv[1]
     os.makedirs(folder, exist_ok=True)
     rows = [(f"What is {a} + {b}?", a + b) for a in range(2, 41) for b in range(2, 41)]
