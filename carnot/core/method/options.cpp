@@ -22,6 +22,7 @@ std::string_view name_of(Preset preset) {
     case Preset::Paper: return "paper";
     case Preset::Code: return "code";
     case Preset::Readme: return "readme";
+    case Preset::Reported: return "reported";
   }
   return "";
 }

@@ -25,10 +25,11 @@ void reward_section(FieldVisitor& visit, RewardOptions& reward);
 /// the options read after it and of what the method asks of the objective; explicit keys win. The first in a method's
 /// list is its default.
 enum class Preset {
-  Carnot,  ///< the setting measured here, if it is none of the others
-  Paper,   ///< the method as its paper describes it
-  Code,    ///< a published program as it runs
-  Readme,  ///< the authors' documented example, if its numbers differ
+  Carnot,    ///< the setting measured here, if it is none of the others
+  Paper,     ///< the method as its paper describes it
+  Code,      ///< a published program as it runs
+  Readme,    ///< the authors' documented example, if its numbers differ
+  Reported,  ///< the runs whose scores the authors report, if their numbers differ
 };
 
 std::string_view name_of(Preset preset);

@@ -18,20 +18,30 @@ std::string replaced(std::string text, std::string_view from, std::string_view t
 }
 
 std::string placement_text(int row, int column, int digit) {
-  return "place " + std::to_string(digit) + " at row " + std::to_string(row + 1) + " col " + std::to_string(column + 1);
+  return std::to_string(row + 1) + "," + std::to_string(column + 1) + "," + std::to_string(digit);
 }
 
-/// The cell that a player fills next: the first that can take its solution's digit and no other; else the first that
-/// can take it, or holds another. -1 where every cell is right or blocked by a wrong one.
-int next_cell(const SudokuGrid& grid, const SudokuGrid& solution) {
-  int possible = -1;
+std::string placement_text(const SudokuGrid& solution, int cell) {
+  return placement_text(cell / solution.size, cell % solution.size, solution.digits[cell]);
+}
+
+/// The first cells that can take their solution's digit and no other; at most `count`.
+std::vector<int> certain_cells(const SudokuGrid& grid, const SudokuGrid& solution, int count) {
+  std::vector<int> cells;
+  for (int cell = 0; cell < grid.size * grid.size && std::ssize(cells) < count; ++cell)
+    if (valid_numbers(grid, cell / grid.size, cell % grid.size) == std::vector{solution.digits[cell]})
+      cells.push_back(cell);
+  return cells;
+}
+
+/// The first cell that can take its solution's digit, or holds another. -1 where every cell is right or blocked by a
+/// wrong one.
+int possible_cell(const SudokuGrid& grid, const SudokuGrid& solution) {
   for (int cell = 0; cell < grid.size * grid.size; ++cell) {
-    const int row = cell / grid.size, column = cell % grid.size, digit = solution.digits[cell];
-    if (grid.digits[cell] == digit || conflicts(grid, row, column, digit).any()) continue;
-    if (valid_numbers(grid, row, column).size() == 1) return cell;
-    if (possible < 0) possible = cell;
+    const int digit = solution.digits[cell];
+    if (grid.digits[cell] != digit && !conflicts(grid, cell / grid.size, cell % grid.size, digit).any()) return cell;
   }
-  return possible;
+  return -1;
 }
 
 class SudokuFactory : public RagenFactory {
@@ -43,16 +53,14 @@ class SudokuFactory : public RagenFactory {
     return std::unique_ptr<Game>(std::make_unique<Sudoku>(options_, seed));
   }
 
+  /// The certain cells of the page; only where there are none, one that may be filled otherwise.
   std::vector<std::string> plan(const Game& game, int, int count) const override {
     const auto& sudoku = dynamic_cast<const Sudoku&>(game);
-    SudokuGrid grid = sudoku.grid();
+    const SudokuGrid& solution = sudoku.puzzle().solution;
+    std::vector<int> cells = certain_cells(sudoku.grid(), solution, count);
+    if (const int cell = possible_cell(sudoku.grid(), solution); cells.empty() && cell >= 0) cells.push_back(cell);
     std::vector<std::string> actions;
-    while (static_cast<int>(actions.size()) < count) {
-      const int cell = next_cell(grid, sudoku.puzzle().solution);
-      if (cell < 0) break;
-      grid.digits[cell] = sudoku.puzzle().solution.digits[cell];
-      actions.push_back(placement_text(cell / grid.size, cell % grid.size, grid.digits[cell]));
-    }
+    for (const int cell : cells) actions.push_back(placement_text(solution, cell));
     return actions;
   }
 
@@ -62,16 +70,14 @@ class SudokuFactory : public RagenFactory {
     return placement_text(row, column, 1 + static_cast<int>(random.below(side)));
   }
 
+  /// The page's lines from the first empty cell to the last one that plan() fills.
   std::string noted(const Game& game) const override {
-    const auto& grid = dynamic_cast<const Sudoku&>(game).grid();
-    std::string text;
-    for (int cell = 0; cell < grid.size * grid.size; ++cell) {
-      const auto valid = valid_numbers(grid, cell / grid.size, cell % grid.size);
-      if (valid.size() != 1) continue;
-      text += (text.empty() ? "Only (" : ", (") + std::to_string(cell / grid.size + 1) + "," +
-              std::to_string(cell % grid.size + 1) + "): [" + std::to_string(valid[0]) + "]";
-    }
-    return text.empty() ? "No cell is certain." : text + ".";
+    const auto& sudoku = dynamic_cast<const Sudoku&>(game);
+    const auto certain = certain_cells(sudoku.grid(), sudoku.puzzle().solution, budgets().max_actions_per_turn);
+    if (certain.empty()) return "No cell is certain.";
+    std::string text = "\n";
+    for (int cell = 0; cell <= certain.back(); ++cell) text += valid_numbers_line(sudoku.grid(), cell);
+    return text;
   }
 
  protected:

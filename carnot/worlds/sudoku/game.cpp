@@ -109,6 +109,12 @@ Result<SudokuPlacement> parse_placement(std::string_view text, int size) {
   return placement;
 }
 
+std::string valid_numbers_line(const SudokuGrid& grid, int cell) {
+  const int row = cell / grid.size, column = cell % grid.size;
+  const auto valid = valid_numbers(grid, row, column);
+  return valid.empty() ? "" : "  - " + cell_text(row + 1, column + 1) + ": " + list_text(valid) + "\n";
+}
+
 void SudokuOptions::fields(FieldVisitor& visit) {
   visit.field("grid_size", grid_size, "digits, a square: 4 or 9", between(4, 9));
   visit.field("difficulty", difficulty, "share of blank cells: easy 40 %, medium 50 %, hard 60 %",
@@ -194,10 +200,7 @@ std::string Sudoku::observation() const {
             std::to_string(grid_.digits[cell]) + "\n";
   if (options_.show_valid_numbers && now < cells && cells - now <= 10) {
     text += "\n" + mark("💡") + "VALID NUMBERS FOR EMPTY CELLS:\n";
-    for (int row = 0; row < grid_.size; ++row)
-      for (int column = 0; column < grid_.size; ++column)
-        if (const auto valid = valid_numbers(grid_, row, column); !valid.empty())
-          text += "  - " + cell_text(row + 1, column + 1) + ": " + list_text(valid) + "\n";
+    for (int cell = 0; cell < cells; ++cell) text += valid_numbers_line(grid_, cell);
   }
   text += "\nProgress: " + std::to_string(now) + "/" + std::to_string(cells) + " cells filled (" +
           std::to_string(given) + " initial, " + std::to_string(now - given) + " placed)";

@@ -25,6 +25,9 @@ struct SudokuPlacement {
 /// text holds "place" or "at" anywhere, the number comes first; else last. The error is shown to the model.
 Result<SudokuPlacement> parse_placement(std::string_view text, int size);
 
+/// The line of a page about an empty cell: "  - (1,3): [2, 4]\n"; empty if the cell is filled or takes no number.
+std::string valid_numbers_line(const SudokuGrid& grid, int cell);
+
 struct SudokuOptions {
   int grid_size = 4;
   std::string difficulty = "easy";  ///< easy, medium, hard: 40, 50, 60 % of the cells are blank

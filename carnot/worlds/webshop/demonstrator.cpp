@@ -66,7 +66,7 @@ ShopDemonstrator::ShopDemonstrator(const WebShop& shop) : shop_(shop) {
 std::string ShopDemonstrator::asin() const { return python_lower(shop_.shop().product(shop_.goal().product).asin); }
 
 ShopDemonstrator::Move ShopDemonstrator::search() const {
-  return {.thought = "I search for " + query_ + ".", .action = "search[" + query_ + "]"};
+  return {.thought = python_lower(shop_.goal().instruction), .action = "search[" + query_ + "]"};
 }
 
 std::optional<std::pair<std::string, std::string>> ShopDemonstrator::missing_option() const {

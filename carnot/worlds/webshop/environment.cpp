@@ -5,6 +5,7 @@
 #include "carnot/core/base/check.h"
 #include "carnot/core/base/strings.h"
 #include "carnot/core/base/utf8.h"
+#include "carnot/worlds/python/python_text.h"
 
 namespace carnot {
 namespace {
@@ -41,6 +42,10 @@ std::vector<std::string> offered_actions(const WebShop& shop) {
   return actions;
 }
 
+constexpr std::string_view kTranscriptInstruction =
+    "Buy what is asked for in an online shop. Answer each page with <think>your thoughts</think><action>one "
+    "action</action>: search[words] on the search page, click[text] with a text of the page on any other.";
+
 constexpr std::size_t kUnparsedCharacters = 20;
 
 std::string admissible_lines(const WebShop& shop) {
@@ -60,6 +65,14 @@ Protocol VerlAgentShop::protocol() const {
   return {
       .action_tags = {"action"}, .max_turns = options_.max_turns, .max_response_tokens = options_.max_response_tokens};
 }
+
+Opening VerlAgentShop::open() {
+  if (!options_.transcript) return {.user = prompt()};
+  return {.system = std::string(kTranscriptInstruction), .user = whole_page()};
+}
+
+/// With the instruction, in lower case, a text per line.
+std::string VerlAgentShop::whole_page() const { return python_lower(join(shop_.texts(), "\n")); }
 
 std::string VerlAgentShop::shown_page() const {
   const auto texts = shop_.texts();
@@ -123,6 +136,10 @@ Reply VerlAgentShop::step(const PolicyResponse& response) {
               .done = done_,
               .outcome = played.done ? Outcome::Finished : Outcome::OutOfTurns,
               .success = played.success};
+  if (!done_ && options_.transcript) {
+    reply.text = whole_page();
+    return reply;
+  }
   if (!done_) {
     reply.form = ReplyForm::FreshPrompt;
     reply.prompt = {.user = prompt()};

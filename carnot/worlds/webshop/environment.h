@@ -1,5 +1,5 @@
 // worlds/webshop/environment.h -- WebShop in verl-agent's protocol: each step is its own prompt, with a memory of
-// the last steps.
+// the last steps. Or as a transcript: one conversation of bare pages.
 //
 // A response is `<think>...</think><action>click[buy now]</action>`. Success, buying something worth 1, earns
 // `reward`; anything else nothing. A response that breaks the form is carried out as far as it can be read
@@ -28,6 +28,7 @@ struct VerlAgentShopOptions {
   int longest_prompt = 13'000;  ///< characters; a longer prompt goes without its history
   double reward = 10;
   double penalty = 0.1;
+  bool transcript = false;  ///< one growing conversation of pages as the site shows them, in lower case
 };
 
 class VerlAgentShop final : public Environment, public PlainlyShown {
@@ -35,7 +36,7 @@ class VerlAgentShop final : public Environment, public PlainlyShown {
   VerlAgentShop(WebShop shop, const VerlAgentShopOptions& options);
 
   Protocol protocol() const override;
-  Opening open() override { return {.user = prompt()}; }
+  Opening open() override;
 
   /// Measures at the end: "task_score" (what WebShop pays), "purchased", "actions" and "valid_turns" (a share).
   Reply step(const PolicyResponse& response) override;
@@ -53,6 +54,7 @@ class VerlAgentShop final : public Environment, public PlainlyShown {
   std::string prompt() const;
   std::string prompt_with(std::string_view history) const;
   std::string shown_page() const;
+  std::string whole_page() const;
 
   WebShop shop_;
   VerlAgentShopOptions options_;

@@ -205,6 +205,42 @@ TEST(VerlAgentShop, PaysTenForTheRightPurchaseAndTakesATenthForABrokenForm) {
   EXPECT_EQ(reply.measures.at("purchased"), 0);
 }
 
+/// The texts of "'A' [SEP] 'B'", in lower case and a line each.
+std::string as_lines(const std::string& page) {
+  std::string lines = python_lower(page.substr(1, page.size() - 2));
+  const std::string between = "' [sep] '";
+  for (auto at = lines.find(between); at != std::string::npos; at = lines.find(between, at))
+    lines.replace(at, between.size(), "\n");
+  return lines;
+}
+
+TEST(VerlAgentShop, AsATranscriptIsTheSameGameWithItsBarePages) {
+  ShopSettings settings{{"task_source", kSmallShop}, {"style", "verl_agent"}, {"careless_turns", "0.3"}};
+  const auto prompts = webshop_with(settings);
+  settings["style"] = "transcript";
+  const auto transcripts = webshop_with(settings);
+  for (std::int64_t index = 0; index < 20; ++index) {
+    const auto prompted = prompts->make(Split::Train, index), shown = transcripts->make(Split::Train, index);
+    prompted->open();
+    const std::string task =
+        "instruction:\n" + python_lower(dynamic_cast<const VerlAgentShop&>(*prompted).shop().goal().instruction) + "\n";
+    EXPECT_EQ(shown->open().user, "webshop\n" + task + "search");
+    const auto agent = prompts->script(*prompted, 1, RandomStream(static_cast<std::uint64_t>(index)));
+    for (Reply reply; !reply.done;) {
+      const PolicyResponse response = agent->respond("");
+      reply = prompted->step(response);
+      const Reply other = shown->step(response);
+      ASSERT_EQ(other.done, reply.done);
+      EXPECT_EQ(other.reward, reply.reward);
+      EXPECT_EQ(other.success, reply.success);
+      EXPECT_EQ(other.measures, reply.measures);
+      if (reply.done) continue;
+      EXPECT_EQ(other.form, ReplyForm::UserMessage);
+      EXPECT_THAT(other.text, ::testing::EndsWith(task + as_lines(prompted->anchor())));
+    }
+  }
+}
+
 /// The game after the scripted shopper's purchase, and its number of actions.
 std::pair<WebShop, int> shop_by_script(const std::shared_ptr<const Shop>& shop, std::size_t goal) {
   WebShop game(shop, goal);
@@ -250,8 +286,8 @@ TEST_P(ScriptedShopping, MostlyBuysWhatPeopleAskFor) {
   EXPECT_GT(sum / static_cast<double>(asked->num_goals()), 0.8);
 }
 
-TEST(WebShopScripts, SucceedInBothProtocolsAndLessSoWhenCareless) {
-  for (const char* style : {"ragen", "verl_agent"}) {
+TEST(WebShopScripts, SucceedInEveryStyleAndLessSoWhenCareless) {
+  for (const char* style : {"ragen", "verl_agent", "transcript"}) {
     const auto solved = [&](const char* careless) {
       const auto factory = webshop_with({{"task_source", kSmallShop}, {"style", style}, {"careless_turns", careless}});
       int successes = 0;

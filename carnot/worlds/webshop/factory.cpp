@@ -8,7 +8,7 @@
 namespace carnot {
 namespace {
 
-enum class ShopStyle : std::uint8_t { Ragen, VerlAgent };
+enum class ShopStyle : std::uint8_t { Ragen, VerlAgent, Transcript };
 
 /// Plays the demonstrator's moves in the words of the environment's protocol.
 class ShopAgent final : public ScriptedAgent {
@@ -41,8 +41,9 @@ class WebShopFactory final : public EnvironmentFactory {
  public:
   void fields(FieldVisitor& visit) override {
     shop_options_.fields(visit);
-    enum_field(visit, "style", style_, {"ragen", "verl_agent"},
-               "ragen: one conversation; verl_agent: a fresh prompt with memory for each step");
+    enum_field(visit, "style", style_, {"ragen", "verl_agent", "transcript"},
+               "ragen: one conversation; verl_agent: a fresh prompt with memory for each step; transcript: one "
+               "conversation of bare pages, without advice and lists of actions");
     enum_field(visit, "splits", order_.splits, {"ragen", "verl_agent", "webshop"},
                "which goals train and which evaluate, and in what order");
     enum_field(visit, "validation", order_.validation, {"validation", "test"},
@@ -52,17 +53,17 @@ class WebShopFactory final : public EnvironmentFactory {
                 between(1, 1e8));
     visit.field("goal", goal_, "every task is this goal, by its number after the first shuffle; -1: the split's",
                 between(-1, 1e8));
-    visit.field("max_turns", max_turns_, "turns per episode, each with one action; 0: 9 (ragen), 15 (verl_agent)",
+    visit.field("max_turns", max_turns_, "turns per episode, each with one action; 0: 9 (ragen), 15 (others)",
                 between(0, kMaxEpisodeSteps));
     visit.field("max_response_tokens", max_response_tokens_,
-                "tokens that a response may have; 0: 400 (ragen), 512 (verl_agent)", between(0, kMaxResponseTokens));
+                "tokens that a response may have; 0: 400 (ragen), 512 (others)", between(0, kMaxResponseTokens));
     visit.field("max_response_words", max_response_words_, "ragen: response length that the prompt asks for",
                 between(1, kMaxResponseTokens));
     visit.field("history_length", verl_agent_.history_length, "verl_agent: past steps that a prompt tells of",
                 between(0, kMaxEpisodeSteps));
     visit.field("longest_prompt", verl_agent_.longest_prompt,
                 "verl_agent: characters beyond which a prompt goes without its past steps", between(0, 1e8));
-    visit.field("reward", verl_agent_.reward, "verl_agent: reward of buying exactly what was asked for");
+    visit.field("reward", verl_agent_.reward, "verl_agent, transcript: reward of buying exactly what was asked for");
     visit.field("penalty", verl_agent_.penalty, "taken off the score of a turn whose form is broken", at_least(0));
     visit.field("careless_turns", careless_turns_, "share of random turns in demonstrations", between(0, 1));
   }
@@ -119,7 +120,7 @@ class WebShopFactory final : public EnvironmentFactory {
 
   std::unique_ptr<Environment> environment(std::size_t goal) const {
     WebShop shop(shop_, goal);
-    if (style_ == ShopStyle::VerlAgent) return std::make_unique<VerlAgentShop>(std::move(shop), verl_agent_);
+    if (style_ != ShopStyle::Ragen) return std::make_unique<VerlAgentShop>(std::move(shop), verl_agent_);
     auto info = shop.info();
     return std::make_unique<RagenConversation>(text_, ragen_, std::make_unique<RagenWebShop>(std::move(shop)),
                                                std::move(info));
@@ -130,6 +131,7 @@ class WebShopFactory final : public EnvironmentFactory {
     if (max_response_tokens_ > 0) ragen_.max_response_tokens = verl_agent_.max_response_tokens = max_response_tokens_;
     ragen_.max_response_words = max_response_words_;
     ragen_.penalty = verl_agent_.penalty;
+    verl_agent_.transcript = style_ == ShopStyle::Transcript;
   }
 
   ShopOptions shop_options_;
