@@ -279,6 +279,21 @@ TEST_P(ScriptedShopping, BuysExactlyWhatEveryGoalAsksForWithinRagensNineActions)
   }
 }
 
+TEST_P(ScriptedShopping, SaysTheInstructionThenTheProductAndTheOptionsThatItClicks) {
+  for (std::size_t goal = 0; goal < shop()->num_goals(); goal += published() ? 100 : 1) {
+    WebShop game(shop(), goal);
+    const ShopDemonstrator demonstrator(game);
+    EXPECT_EQ(demonstrator.next().thought, python_lower(game.goal().instruction));
+    for (bool done = false; !done;) {
+      const auto move = demonstrator.next();
+      const std::string clicked = move.action.substr(move.action.find('[') + 1);
+      const bool named = game.state().page == ShopPage::Item ? clicked != "buy now]" : clicked.starts_with("b0");
+      EXPECT_THAT(move.thought, ::testing::HasSubstr(named ? clicked.substr(0, clicked.size() - 1) : ""));
+      done = game.step(move.action).done;
+    }
+  }
+}
+
 TEST_P(ScriptedShopping, MostlyBuysWhatPeopleAskFor) {
   const auto asked = shop(ShopGoalKind::Human);
   double sum = 0;
