@@ -53,7 +53,7 @@ class SudokuFactory : public RagenFactory {
     return std::unique_ptr<Game>(std::make_unique<Sudoku>(options_, seed));
   }
 
-  /// The certain cells of the page; only where there are none, one that may be filled otherwise.
+  /// The certain cells of the page; without any, one that may be filled.
   std::vector<std::string> plan(const Game& game, int, int count) const override {
     const auto& sudoku = dynamic_cast<const Sudoku&>(game);
     const SudokuGrid& solution = sudoku.puzzle().solution;

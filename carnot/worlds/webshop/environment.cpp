@@ -136,13 +136,12 @@ Reply VerlAgentShop::step(const PolicyResponse& response) {
               .done = done_,
               .outcome = played.done ? Outcome::Finished : Outcome::OutOfTurns,
               .success = played.success};
-  if (!done_ && options_.transcript) {
-    reply.text = whole_page();
-    return reply;
-  }
   if (!done_) {
-    reply.form = ReplyForm::FreshPrompt;
-    reply.prompt = {.user = prompt()};
+    reply.form = options_.transcript ? ReplyForm::UserMessage : ReplyForm::FreshPrompt;
+    if (options_.transcript)
+      reply.text = whole_page();
+    else
+      reply.prompt = {.user = prompt()};
     return reply;
   }
   reply.measures = shop_.measures();
