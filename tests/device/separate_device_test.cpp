@@ -192,9 +192,11 @@ TEST_P(Training, OnTheDeviceEqualsThatOnTheCpu) {
   EXPECT_FALSE(cpu.tokens.empty());
   EXPECT_EQ(device.tokens, cpu.tokens);
   ASSERT_EQ(device.metrics.size(), cpu.metrics.size());
-  for (const auto& [name, value] : cpu.metrics)
-    EXPECT_NEAR(device.metrics.at(name), value, 1e-4 * (1 + std::abs(value))) << name;
   ASSERT_EQ(device.weights.size(), cpu.weights.size());
+  // Metrics of a step's second update follow the first's rounded weights.
+  const bool rounded = cpu.weights.front().scalar_type() == at::kBFloat16;
+  for (const auto& [name, value] : cpu.metrics)
+    EXPECT_NEAR(device.metrics.at(name), value, (rounded ? 1e-3 : 1e-4) * (1 + std::abs(value))) << name;
   for (std::size_t i = 0; i < cpu.weights.size(); ++i) {
     EXPECT_EQ(device.weights[i].device(), testing::separate_device());
     // If a gradient is nearly zero, AdamW's first steps depend on little but its sign, which rounding to bfloat16
