@@ -141,12 +141,12 @@ TEST_F(AnalyzeRuns, PoliciesAreSampledAndTrained) {
   EXPECT_TRUE(signals.at("tables").at("drift").at(6).at("Pearson").is_null());  // the shift at the reference
 }
 
-TEST_F(AnalyzeRuns, TheOracleEvaluatesEveryStateAndKeepsItsContinuations) {
-  const std::vector<std::string> settings{folder("grpo"), "tasks=3", "trajectories=4", "samples=4",
+TEST_F(AnalyzeRuns, TheOracleEvaluatesEveryStateAndGoesOnAfterAStop) {
+  const std::vector<std::string> settings{folder("grpo"), "tasks=3", "trajectories=4", "samples=128",
                                           "methods=grpo, grpo + aem, a2tgpo"};
   const Json oracle = numbers("credit-oracle", settings);
   EXPECT_EQ(oracle.at("tables").at("methods").size(), 3u);
-  for (const Json& state : oracle.at("tables").at("states")) EXPECT_EQ(state.at("continuations"), 4);
+  for (const Json& state : oracle.at("tables").at("states")) EXPECT_EQ(state.at("continuations"), 128);
   std::map<std::string, double> sums, starts, scores;
   for (const Json& turn : oracle.at("tables").at("turns")) {
     const auto trajectory = turn.at("trajectory").get<std::string>();
@@ -156,8 +156,14 @@ TEST_F(AnalyzeRuns, TheOracleEvaluatesEveryStateAndKeepsItsContinuations) {
   }
   EXPECT_EQ(sums.size(), 4u);
   for (const auto& [trajectory, sum] : sums) EXPECT_NEAR(sum, scores[trajectory] - starts[trajectory], 1e-12);
-  const Json again = numbers("credit-oracle", settings);
-  EXPECT_EQ(again.at("tables"), oracle.at("tables"));
+  // As after a stop: only the first batch of continuations is there.
+  const std::string kept = scratch_.path("out/credit-oracle.continuations.jsonl");
+  const std::string all = read_file(kept).value();
+  ASSERT_GT(split_lines(all).size(), 1u);
+  ASSERT_TRUE(write_file_atomically(kept, all.substr(0, all.find('\n') + 1)).ok());
+  const Json resumed = numbers("credit-oracle", settings);
+  EXPECT_EQ(resumed.at("tables"), oracle.at("tables"));
+  EXPECT_EQ(read_file(kept).value(), all);
 }
 
 TEST_F(AnalyzeRuns, WrongInputIsNamed) {
