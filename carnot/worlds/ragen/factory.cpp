@@ -34,7 +34,7 @@ class RagenAgent : public ScriptedAgent {
   std::string thought(const Game& game, bool planned, const std::vector<std::string>& actions) {
     const std::string before = factory_.noted(game) + idle_thoughts(factory_.thoughts(), random_);
     if (!factory_.thoughts().plan) return before;
-    return before + (planned ? " Plan " : " Not sure, try ") + join(actions, ", ") + ".";
+    return before + " " + factory_.announced(planned, actions);
   }
 
   const RagenFactory& factory_;
@@ -70,6 +70,10 @@ std::unique_ptr<ScriptedAgent> RagenFactory::script(const Environment& environme
   const auto* conversation = dynamic_cast<const RagenConversation*>(&environment);
   CARNOT_CHECK(conversation != nullptr, "an environment of another factory");
   return std::make_unique<RagenAgent>(*this, *conversation, random);
+}
+
+std::string RagenFactory::announced(bool planned, std::span<const std::string> actions) const {
+  return (planned ? "Plan " : "Not sure, try ") + join(actions, ", ") + ".";
 }
 
 std::string RagenFactory::careless_action(const Game&, RandomStream& random) const {

@@ -21,7 +21,7 @@ class RagenFactory : public EnvironmentFactory {
   std::unique_ptr<Environment> make_instance(std::uint64_t seed) const final;
 
   /// Plays plan() turn by turn, with thoughts; `careless_turns` of its turns are random, and say "Not sure" if thoughts
-  /// name the actions. The factory and the environment must outlive it.
+  /// have a plan. The factory and the environment must outlive it.
   std::unique_ptr<ScriptedAgent> script(const Environment& environment, double progress,
                                         RandomStream random) const final;
 
@@ -37,6 +37,9 @@ class RagenFactory : public EnvironmentFactory {
 
   /// What a player notes about the state before it decides: "Player (2, 3), goal (3, 0)."
   virtual std::string noted(const Game& game) const = 0;
+
+  /// The end of a thought, before actions of plan() or careless ones.
+  virtual std::string announced(bool planned, std::span<const std::string> actions) const;
 
   const RagenBudgets& budgets() const { return budgets_; }
   const ThoughtOptions& thoughts() const { return thoughts_; }

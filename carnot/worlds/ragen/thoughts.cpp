@@ -20,7 +20,7 @@ constexpr int kMostIdleWords = 400;
 }  // namespace
 
 void ThoughtOptions::fields(FieldVisitor& visit) {
-  visit.field("plan", plan, "thoughts of demonstrations end with the actions that follow");
+  visit.field("plan", plan, "thoughts of demonstrations end with what the player plans");
   visit.field("idle_words", idle_words, "words of each thought, at least, that have nothing to do with the game",
               between(0, kMostIdleWords));
   visit.field("variety", variety, "chance of each part of an idle sentence to be another one than usual",

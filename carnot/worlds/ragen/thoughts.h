@@ -10,7 +10,7 @@
 namespace carnot {
 
 struct ThoughtOptions {
-  bool plan = true;      ///< a thought ends with the actions that follow it
+  bool plan = true;      ///< a thought ends with what the player plans
   int idle_words = 0;    ///< at least so many words that have nothing to do with the game, in whole sentences
   double variety = 0.3;  ///< chance that a part of an idle sentence is another one than usual
 

@@ -54,7 +54,7 @@ TEST(IdleThoughts, StandBetweenWhatIsNotedAndThePlanOrInItsPlace) {
   for (const std::string name : {"frozen_lake", "sokoban", "sudoku"}) {
     const std::string usual = first_response(name, {});
     const std::string idle = first_response(name, {{"thoughts.idle_words", "6"}, {"thoughts.variety", "0"}});
-    const std::size_t plan = usual.find(" Plan ");
+    const std::size_t plan = usual.find(" Plan");
     ASSERT_NE(plan, std::string::npos) << usual;
     EXPECT_EQ(idle, usual.substr(0, plan) + " Now the morning feels calm today." + usual.substr(plan));
     const std::string blind = first_response(name, {{"thoughts.plan", "false"}});

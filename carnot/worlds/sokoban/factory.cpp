@@ -34,13 +34,12 @@ class SokobanFactory : public RagenFactory {
   }
 
   std::string noted(const Game& game) const override {
-    const SokobanRoom& room = dynamic_cast<const Sokoban&>(game).room();
-    const auto at = [&](int cell) { return coordinate(cell / room.columns, cell % room.columns); };
-    std::string text = "Player " + at(room.player);
-    for (const int box : room.boxes) text += ", box " + at(box);
-    for (std::size_t i = 0; i < room.cells.size(); ++i)
-      if (room.cells[i] == SokobanCell::Target) text += ", target " + at(static_cast<int>(i));
-    return text + ".";
+    return "\n" + dynamic_cast<const Sokoban&>(game).pieces();
+  }
+
+  /// Without the actions, which the answer has: small policies did not learn to copy the first of them.
+  std::string announced(bool planned, std::span<const std::string>) const override {
+    return planned ? "Plan." : "Not sure.";
   }
 
  protected:

@@ -84,7 +84,7 @@ std::string Sokoban::grid() const {
   return text;
 }
 
-std::string Sokoban::coordinates() const {
+std::string Sokoban::pieces() const {
   std::vector<int> targets, boxes, placed;
   for (std::size_t i = 0; i < room_.cells.size(); ++i)
     if (room_.cells[i] == SokobanCell::Target) targets.push_back(static_cast<int>(i));
@@ -95,10 +95,12 @@ std::string Sokoban::coordinates() const {
   const auto line = [&](std::string_view name, const std::vector<int>& cells) {
     return coordinate_line(name, cells, room_.columns);
   };
-  return coordinate_head(room_.rows, room_.columns) + line("Targets", targets) + line("Boxes", boxes) +
-         line("Boxes on target", placed) +
-         line(is_target(room_.player) ? "Player on target" : "Player", {room_.player}) + std::string(kGridMapHeading) +
-         grid();
+  return line("Targets", targets) + line("Boxes", boxes) + line("Boxes on target", placed) +
+         line(is_target(room_.player) ? "Player on target" : "Player", {room_.player});
+}
+
+std::string Sokoban::coordinates() const {
+  return coordinate_head(room_.rows, room_.columns) + pieces() + std::string(kGridMapHeading) + grid();
 }
 
 }  // namespace carnot

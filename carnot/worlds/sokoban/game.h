@@ -51,6 +51,9 @@ class Sokoban : public Game {
 
   const SokobanRoom& room() const { return room_; }  ///< its present state
 
+  /// Where targets, boxes and the player are, a line each, as in an observation with coordinates.
+  std::string pieces() const;
+
  private:
   std::string grid() const;
   std::string coordinates() const;
