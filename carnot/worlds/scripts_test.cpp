@@ -124,6 +124,30 @@ TEST(Scripts, OfSudokuReadThePageUpToTheCellsItLeavesNoChoiceForAndFillThem) {
   EXPECT_GT(compared, 2 * kTasks);
 }
 
+TEST(Scripts, OfSokobanRepeatThePagesCoordinatesAndSayWhetherThereIsAPlan) {
+  static const std::regex lines(R"(zero-indexed\)\.\n([^]*)Grid Map)");
+  const auto factory = factory_with("sokoban", {{"observation_format", "grid_coord"}, {"careless_turns", "0.5"}});
+  ASSERT_TRUE(factory->prepare(0).ok());
+  int planned = 0, turns = 0;
+  for (std::int64_t index = 0; index < kTasks; ++index) {
+    const auto environment = factory->make(Split::Train, index);
+    std::string page = environment->open().user;
+    const auto agent = factory->script(*environment, 1, RandomStream(static_cast<std::uint64_t>(index)));
+    for (Reply reply; !reply.done; page = reply.text, ++turns) {
+      const PolicyResponse given = agent->respond(page);
+      std::smatch read;
+      ASSERT_TRUE(std::regex_search(page, read, lines)) << page;
+      const std::string noted = "<think>\n" + read[1].str();
+      const bool plan = given.text.starts_with(noted + " Plan.</think><answer>");
+      EXPECT_TRUE(plan || given.text.starts_with(noted + " Not sure.</think><answer>")) << given.text;
+      planned += plan ? 1 : 0;
+      reply = environment->step(given);
+    }
+  }
+  EXPECT_GT(planned, turns / 4);
+  EXPECT_LT(planned, turns * 3 / 4);
+}
+
 TEST(Scripts, FailOftenerWhenCareless) {
   for (const char* name : {"sokoban", "frozen_lake", "sudoku"}) {
     const int careful = play_tasks(*factory_with(name, {}), 50).solved;
