@@ -44,7 +44,9 @@ std::string mean_text(std::span<const double> values) {
   if (values.empty()) return "-";
   const Estimate estimate = estimate_of(values);
   if (!estimate.interval) return number_text(estimate.mean);
-  return number_text(estimate.mean) + " ± " + number_text(estimate.interval->high - estimate.mean);
+  const double half = estimate.interval->high - estimate.mean;
+  const bool rounding = half < 1e-12 * std::abs(estimate.mean);
+  return number_text(estimate.mean) + " ± " + number_text(rounding ? 0 : half);
 }
 
 }  // namespace carnot

@@ -55,5 +55,10 @@ TEST(PairedDifference, UsesSeedsThatBothHave) {
   EXPECT_FALSE(difference.interval);
 }
 
+TEST(MeanText, OfEqualValuesHasNoWidthByRounding) {
+  EXPECT_EQ(mean_text(std::vector<double>(5, 5.1)), "5.1 ± 0");
+  EXPECT_EQ(mean_text(std::vector<double>{1, 2}), "1.5");
+}
+
 }  // namespace
 }  // namespace carnot

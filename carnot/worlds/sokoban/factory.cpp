@@ -33,9 +33,7 @@ class SokobanFactory : public RagenFactory {
     return actions;
   }
 
-  std::string noted(const Game& game) const override {
-    return "\n" + dynamic_cast<const Sokoban&>(game).pieces();
-  }
+  std::string noted(const Game& game) const override { return "\n" + dynamic_cast<const Sokoban&>(game).pieces(); }
 
   /// Without the actions, which the answer has: small policies did not learn to copy the first of them.
   std::string announced(bool planned, std::span<const std::string>) const override {
